@@ -24,7 +24,7 @@ from builtin_plugins.graph_rag.models import Base
 from builtin_plugins.graph_rag.mounts import SERVICE
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.storing import removal
-from builtin_plugins.graph_rag.storing.writing import drop_of_maker
+from builtin_plugins.graph_rag.storing.writing import drop_of_document, drop_of_maker
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from builtin_plugins.rag import api as rag
 from kernel.sdk import (
@@ -131,6 +131,11 @@ class GraphRagPlugin(Plugin):
         self, unit: Unit, knowledge_base_id: str, document_id: str | None
     ) -> Sequence[rag.RemovedPart]:
         return removal.remove(unit, knowledge_base_id, document_id)
+
+    @hookimpl
+    def withdraw_derived(self, unit: Unit, document_id: str) -> bool:
+        drop_of_document(unit, document_id)
+        return True
 
     @hookimpl
     def count_derived(

@@ -392,6 +392,15 @@ def remove_derived(
 
 
 @hookspec.all_now
+def withdraw_derived(platform: Platform, unit: Unit, knowledge_base_id: str, document_id: str) -> bool | None:
+    """A newer version of a document replaces this one in this unit: what is searched of it goes.
+
+    Its text and file may be kept; what refers to it, such as citations, stays. An error keeps the old
+    version.
+    """
+
+
+@hookspec.all_now
 def count_derived(
     platform: Platform, session: Session, knowledge_base_id: str, document_id: str | None
 ) -> Mapping[str, int] | None:

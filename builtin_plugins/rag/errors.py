@@ -12,6 +12,7 @@ from kernel.sdk import (
     Unprocessable,
     UnsupportedMediaType,
 )
+from kernel.sdk.http import PreconditionFailed
 
 
 class KnowledgeBaseNotFound(NotFound):
@@ -22,6 +23,14 @@ class KnowledgeBaseNotFound(NotFound):
 class DocumentNotFound(NotFound):
     code = "document_not_found"
     default_detail = "Document not found"
+
+
+class DocumentExists(Conflict):
+    code = "document_exists"
+
+
+class VersionMismatch(PreconditionFailed):
+    code = "version_mismatch"
 
 
 class PipelineNotFound(NotFound):

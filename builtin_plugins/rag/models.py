@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -13,7 +13,6 @@ from sqlalchemy import (
     Integer,
     String,
     Text,
-    UniqueConstraint,
     false,
     text,
 )
@@ -65,9 +64,19 @@ class KnowledgeBase(Owned, Base):
         return f"rag-tree:{self.id}"
 
     @property
+    def earlier_collection(self) -> str:
+        """Where the chunks of replaced versions are kept. Nothing searches there."""
+        return earlier_collection(self.id)
+
+    @property
     def coming_collection(self) -> str | None:
         """Where its chunks are being embedded by another model, if they are."""
         return None if self.reembedding is None else coming_collection(self.id, self.reembedding)
+
+
+def earlier_collection(kb_id: str) -> str:
+    """Where the chunks of a knowledge base's replaced versions are kept."""
+    return f"rag-earlier:{kb_id}"
 
 
 def import_holder(kb_id: str) -> str:
@@ -80,15 +89,34 @@ def coming_collection(kb_id: str, change: str) -> str:
     return f"rag-coming:{kb_id}:{change}"
 
 
+SUPERSEDED: Final = "superseded"
+"""The status of a version that a newer one has replaced; no search or list has it."""
+
+
 class Document(Base):
-    """An uploaded file and how far its ingestion is (spec 3.4).
+    """An uploaded file and how far its ingestion is (spec 3.4), or one version of it.
 
     Its row outlives its knowledge base until a job removes it, but nobody can reach it.
     """
 
     __tablename__ = "rag_document"
     __table_args__ = (
-        UniqueConstraint("knowledge_base_id", "sha256", name="uq_rag_document_knowledge_base_id_sha256"),
+        Index("ix_rag_document_knowledge_base_id_sha256", "knowledge_base_id", "sha256"),
+        Index(
+            "uq_rag_document_unnamed",
+            "knowledge_base_id",
+            "sha256",
+            unique=True,
+            sqlite_where=text("identity IS NULL"),
+            postgresql_where=text("identity IS NULL"),
+        ),
+        Index("uq_rag_document_version", "knowledge_base_id", "identity", "version", unique=True),
+        Index(
+            "ix_rag_document_superseded_at",
+            "superseded_at",
+            sqlite_where=text("superseded_at IS NOT NULL"),
+            postgresql_where=text("superseded_at IS NOT NULL"),
+        ),
         Index("ix_rag_document_in_order", "knowledge_base_id", "uploaded_at", "id"),
         Index("ix_rag_document_knowledge_base_id_filename", "knowledge_base_id", "filename"),
         Index("ix_rag_document_knowledge_base_id_size_bytes", "knowledge_base_id", "size_bytes"),
@@ -131,6 +159,12 @@ class Document(Base):
     """Whether its language has been detected; it is stored with its passages."""
     parent_id: Mapped[str | None] = mapped_column(String(36))
     """The document that it was last extracted from, which may be gone."""
+    identity: Mapped[str | None] = mapped_column(String(512))
+    """What a later upload replaces it by: ``path:`` or ``id:`` and what the uploader sent."""
+    version: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
+    """Counts the uploads under its identity, from 1. Each version is a row, with its own id."""
+    superseded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Since when a newer version answers instead; its status is then `superseded`."""
     tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     tree_nodes: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     tree_levels: Mapped[int] = mapped_column(Integer, default=0, server_default="0")

@@ -45,6 +45,7 @@ from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.small_texts import EMBEDDING_LINE, EmbeddingLine
+from builtin_plugins.rag.services.versions import FORGET_OLD
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
 from builtin_plugins.tools.api import Tool
@@ -121,7 +122,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES, FORGET_OLD]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

@@ -18,6 +18,7 @@ Visibility = Literal["private", "team", "organization", "shared"]
 Id = Annotated[int, Field(ge=1, lt=2**31)]
 Publishing = Literal["owner", "allowed"]
 Status = Literal["processing", "completed", "failed"]
+VersionStatus = Literal["processing", "completed", "failed", "superseded"]
 
 _MAX_CONFIG_CHARS = 20_000
 
@@ -145,7 +146,9 @@ class DocumentOut(BaseModel):
     content_type: str
     size_bytes: int
     sha256: str
-    status: Status
+    status: VersionStatus = Field(
+        description="`superseded` is a version that a newer one has replaced; lists don't have it."
+    )
     chunk_count: int
     vector_count: int
     page_count: int | None
@@ -157,6 +160,22 @@ class DocumentOut(BaseModel):
     uploaded_at: datetime
     completed_at: datetime | None
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
+    path: str | None = Field(
+        None, description="Where it is, if it was uploaded with a path; a later upload replaces it."
+    )
+    external_id: str | None = Field(None, description="The uploader's own id, if there is one.")
+    version: int = Field(
+        1, description="Counts the uploads under its path or id. Each has its own `document_id`."
+    )
+    superseded_at: datetime | None = Field(None, description="Since when a newer version answers instead.")
+
+
+class UploadedDocument(DocumentOut):
+    """The document that an upload made, or that has the same bytes."""
+
+    same_name: list[str] = Field(
+        [], description="Ids of other documents of this file name in the knowledge base, at most 20."
+    )
 
 
 class ReembedRequest(Body):

@@ -52,6 +52,15 @@ class RagSettings(Settings):
         ge=0,
         description="Most passages in the knowledge bases shared with one organization; 0 is no limit.",
     )
+    document_versions: int = Field(
+        10,
+        ge=0,
+        le=400,
+        description="How many replaced versions of a document are kept, with their files; 0 keeps none.",
+    )
+    document_version_days: int = Field(
+        0, ge=0, le=36_500, description="Days for which a replaced version is kept at most; 0 is no limit."
+    )
     embedding_model: str = Field(
         "multilingual-e5-small",
         min_length=1,

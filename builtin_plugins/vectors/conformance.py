@@ -115,6 +115,26 @@ class VectorStoreConformance:
         assert ids(await self.near(store)) == ["one-1", "one-2", "two-3", "one-4"]
         assert await store.count(COLLECTION) == 4
 
+    async def test_retired_points_are_listed_and_found_by_nobody(
+        self, database: Database, stores: Stores
+    ) -> None:
+        """In both processes; the same group can be written anew and retired again."""
+        store, other = stores
+        await self.make(database, store, thing(1), thing(2), thing(3, "two"))
+        assert len(await self.near(other, text="thing")) == 3
+        for _ in range(2):
+            assert await database.write(store.retire, COLLECTION, "one", "earlier") == 2
+            assert ids(await self.near(other)) == ids(await self.near(other, text="thing")) == ["two-3"]
+            assert await store.points(COLLECTION, "one", 10, 0) == ([], 0)
+            assert await store.count(COLLECTION) == 1
+            points, total = await other.points("earlier", "one", 10, 0)
+            assert ([point.id for point in points], total) == (["one-1", "one-2"], 2)
+            assert (points[0].text, points[0].payload) == ("thing 1", {"number": 1})
+            await database.write(store.remove_group, "earlier", "one")
+            assert await store.staged("earlier", "one") == 0
+            await self.make(database, store, thing(1), thing(2))
+        assert await database.write(store.retire, "unknown", "one", "earlier") == 0
+
     async def test_a_point_staged_twice_is_one(self, database: Database, stores: Stores) -> None:
         """A job that runs again repeats what it wrote, before and after the publication."""
         store = stores[0]

@@ -125,6 +125,12 @@ class VectorStore(Protocol):
         """Remove a group's points, staged or not; searches that start after the commit never find them."""
         ...
 
+    def retire(self, unit: Unit, collection: str, group: str, into: str) -> int:
+        """Take a group's published points out of a collection and keep them in another, which is never
+        searched: `points` lists them there. Staged ones are removed. Returns how many were taken out.
+        """
+        ...
+
     def drop(self, unit: Unit, collection: str) -> None:
         """Remove a collection with all its points.
 

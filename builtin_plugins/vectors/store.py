@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
 _MOST_STALE = 0.2
+UNSEARCHED = "none"
+"""The engine of a collection of retired points, whose vectors may be of several engines."""
+_CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
 _MOST_PARAMETERS = 10_000  # of one statement; databases allow up to 32,767
 
 
@@ -118,6 +121,21 @@ class SqlVectorStore:
         result: Any = unit.session.execute(delete(PointRecord).where(mine))
         self._prune(unit, collection_id, version - _KEEP_TOMBSTONES)
         return int(result.rowcount)
+
+    def retire(self, unit: Unit, collection: str, group: str, into: str) -> int:
+        """See `VectorStore.retire`."""
+        found = find_collection(unit.session, collection)
+        if found is None:
+            return 0
+        kept = {"name": into, "dimension": 0, "engine": UNSEARCHED, "version": 0, "floor": 0}
+        _insert(unit, CollectionRecord, [kept])
+        target, version = self._next_version(unit, into)
+        mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+        values = select(literal(target), literal(version), *(getattr(PointRecord, one) for one in _CONTENT))
+        rows = values.where(mine, PointRecord.version.is_not(None))
+        columns = ["collection_id", "version", *_CONTENT]
+        unit.session.execute(insert(PointRecord).from_select(columns, rows))
+        return self.remove_group(unit, collection, group)
 
     def drop(self, unit: Unit, collection: str) -> None:
         """See `VectorStore.drop`."""

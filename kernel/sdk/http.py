@@ -1,6 +1,6 @@
 """Routes, answers and requests as objects, for plugins that serve others' or speak another protocol."""
 
-from kernel.errors import PluginDisabled, RequestTimeout
+from kernel.errors import PluginDisabled, PreconditionFailed, RequestTimeout
 from kernel.gateway.services import REMOTE_SERVICES, RemoteServices
 from kernel.http.access_control import ScopeMissing, require_access
 from kernel.http.context import CONTEXT, ErrorFormat, network_of
@@ -26,6 +26,7 @@ __all__ = [
     "ErrorFormat",
     "HTTPValidationError",
     "PluginDisabled",
+    "PreconditionFailed",
     "RateLimits",
     "ReceivedFile",
     "RemoteServices",

@@ -99,6 +99,23 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     assert missing.exit_code == 3 and "Papers" in missing.stderr
 
 
+async def test_a_changed_file_replaces(terminal: Terminal, tmp_path: Path) -> None:
+    """Its earlier version answers no more; the same file elsewhere stays what it is."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "hotel.md").write_text(f"A hotel may cost up to 130 EUR in {folder}.\n")
+    folders = [str(tmp_path / name) for name in ("one", "two")]
+    assert (await terminal("ingest", *folders, "--kb", "Papers")).exit_code == 0
+    (tmp_path / "one" / "hotel.md").write_text("A hotel may cost up to 150 EUR in one.\n")
+    again = await terminal("ingest", *folders, "--kb", "Papers", "--json")
+    counts = json.loads(again.stdout)
+    assert (counts["uploaded"], counts["replaced"], counts["skipped"]) == (1, 1, 1)
+    asked = await terminal("ask", "What may a hotel cost in one?", "--kb", "Papers")
+    assert "150 EUR" in asked.stdout and "130 EUR in one" not in asked.stdout
+    last = json.loads((await terminal("ingest", *folders, "--kb", "Papers", "--json")).stdout)
+    assert (last["uploaded"], last["skipped"]) == (0, 2)
+
+
 async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
     """The token is its owner's alone, renewed before it ends, and refused when it is wrong."""
     assert stat.S_IMODE(terminal.session.stat().st_mode) == 0o600

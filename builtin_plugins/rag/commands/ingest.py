@@ -21,7 +21,7 @@ app = App()
     epilog=examples(
         ("platformctl ingest handbook.pdf --kb Handbook", "one file"),
         ("platformctl ingest ~/papers --kb Papers", "a folder and everything below it"),
-        ("platformctl ingest ~/papers --kb Papers", "again: only what is new"),
+        ("platformctl ingest ~/papers --kb Papers", "again: only what is new or has changed"),
         after="Sign in first, with 'platformctl login URL'.",
     )
 )
@@ -34,7 +34,9 @@ def ingest(
     wait: Annotated[bool, typer.Option(help="Wait until the documents can be searched.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Upload files and folders. Files that are already there are skipped, so it is safe to run it again."""
+    """Upload files and folders. Run it again for what is new: a file that has changed replaces its earlier
+    version, and what is there already is skipped.
+    """
     from builtin_plugins.rag.commands.upload_run import ingest_all
     from cli import console, running
     from cli.failures import CommandFailed
@@ -76,7 +78,8 @@ def _nothing_new(report: UploadReport, *, wait: bool) -> str | None:
 
 
 def _done(report: UploadReport, *, wait: bool) -> str:
-    text = f"{report.uploaded:,} uploaded, {report.skipped:,} already there"
+    new = f", {report.replaced:,} of them new versions" if report.replaced else ""
+    text = f"{report.uploaded:,} uploaded{new}, {report.skipped:,} already there"
     return f"{text}, {report.completed:,} of them read{_inside(report)}" if wait else text
 
 

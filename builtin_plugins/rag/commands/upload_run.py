@@ -17,8 +17,11 @@ import aiohttp
 from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
 from cli.client import Client, SessionLost, signed_in
 from cli.failures import CommandFailed, Missing
+from kernel.sdk.http import clean_name
 
 _AT_ONCE = 4
+_LONGEST_PATH = 250
+"""Characters, which have at most 1,000 bytes, as a field of a form can have."""
 _LOOK_EVERY = 1.0
 _PAGE = 500
 _BASES = "/v1/rag/knowledge-bases"
@@ -30,7 +33,8 @@ _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 @dataclass
 class UploadReport:
-    """The outcome; `problems` and `notices` are names with reasons.
+    """The outcome; `problems` and `notices` are names with reasons. `replaced` of the uploaded files are new
+    versions of documents.
 
     `documents` is less than `completed` if files are identical. `inside` counts documents extracted from the
     files.
@@ -38,6 +42,7 @@ class UploadReport:
 
     files: int = 0
     uploaded: int = 0
+    replaced: int = 0
     skipped: int = 0
     completed: int = 0
     documents: int = 0
@@ -51,7 +56,7 @@ async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bo
     """Upload files that don't exist yet. Raises CommandFailed."""
     from cli import console
 
-    files = await asyncio.to_thread(lambda: list(dict.fromkeys(_files(paths, hidden))))
+    files = await asyncio.to_thread(lambda: dict(_files(paths, hidden)))
     if not files:
         raise Missing("there are no files to upload")
     async with signed_in() as client:
@@ -61,18 +66,24 @@ async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bo
             return await _Upload(client, base_id, files, bars).run(wait=wait)
 
 
-def _files(paths: Sequence[Path], hidden: bool) -> Iterator[Path]:
-    """The files; those in folders in the order of their names. Links to folders are not followed."""
+def _files(paths: Sequence[Path], hidden: bool) -> Iterator[tuple[Path, str]]:
+    """The files, each with its path in the knowledge base: below the name of the folder that was given, or
+    that it is in. Those in folders come in the order of their names. Links to folders are not followed.
+    """
     for path in paths:
         if path.is_file():
-            yield path
+            yield path, _path_below(path.parent, path)
             continue
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
             for name in sorted(names):
                 found = Path(folder, name)
                 if (hidden or not name.startswith(".")) and found.is_file():
-                    yield found
+                    yield found, _path_below(path, found)
+
+
+def _path_below(folder: Path, file: Path) -> str:
+    return "/".join(_plain(one) for one in (folder.resolve().name, *file.relative_to(folder).parts) if one)
 
 
 async def find_base(client: Client, wanted: str, *, create: bool = False) -> str:
@@ -108,7 +119,7 @@ async def pages(client: Client, path: str, **query: Any) -> Any:
 class _Upload:
     """One run over the files."""
 
-    def __init__(self, client: Client, base: str, files: Sequence[Path], bars: Bars) -> None:
+    def __init__(self, client: Client, base: str, files: Mapping[Path, str], bars: Bars) -> None:
         self._client = client
         self._path = f"{_BASES}/{base}"
         self._files = files
@@ -116,6 +127,7 @@ class _Upload:
         self._ended = 0
         self._report = UploadReport(files=len(files))
         self._known: dict[str, dict[str, Any]] = {}
+        self._at_path: dict[str, dict[str, Any]] = {}
         # Files with the same content go one after another: the second then already exists.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         # The names of this run's files, by document id.
@@ -125,7 +137,7 @@ class _Upload:
 
     async def run(self, *, wait: bool) -> UploadReport:
         async for document in pages(self._client, f"{self._path}/documents"):
-            self._known[document["sha256"]] = document
+            self._known[document["sha256"]] = self._at_path[document.get("path") or ""] = document
         self._bars.uploaded(0, len(self._files))
         left = iter(self._files)
         await asyncio.gather(*(self._some(left) for _ in range(_AT_ONCE)))
@@ -152,20 +164,40 @@ class _Upload:
     async def _upload(self, file: Path) -> None:
         digest = await asyncio.to_thread(_digest, file)
         async with self._turns[digest]:
-            known = self._known.get(digest)
-            if known is not None and known["status"] != "failed":
-                self._report.skipped += 1
+            known = self._same(file, digest)
+            if known is None:
+                known = await self._send(file)
+                self._count(digest, known)
+                self._known[digest] = self._at_path[self._files[file]] = known
             else:
-                known = self._known[digest] = await self._send(file)
-                self._report.uploaded += 1
+                self._report.skipped += 1
             self._names[known["document_id"]].append(_one_line(file))
 
-    async def _send(self, file: Path) -> dict[str, Any]:
-        from kernel.sdk.http import clean_name
+    def _same(self, file: Path, digest: str) -> dict[str, Any] | None:
+        """The document that has a file's content already, at its path, or at any if there is none at its own.
 
+        One that was uploaded without a path is sent once more, so that a later version replaces it.
+        """
+        own, elsewhere = self._at_path.get(self._files[file]), self._known.get(digest)
+        known = elsewhere if own is None else own
+        if known is None or known["status"] == "failed" or known["sha256"] != digest:
+            return None
+        unnamed = not any(known.get(one) for one in ("path", "external_id", "parent_id"))
+        return None if unnamed and known.get("filename") == clean_name(file.name) else known
+
+    def _count(self, digest: str, sent: dict[str, Any]) -> None:
+        before = self._known.get(digest, {"status": "failed"})
+        is_new = before["status"] == "failed" or before["document_id"] != sent["document_id"]
+        self._report.uploaded += is_new
+        self._report.skipped += not is_new
+        self._report.replaced += is_new and sent.get("version", 1) > 1
+
+    async def _send(self, file: Path) -> dict[str, Any]:
         def form() -> aiohttp.FormData:
             """A form for each attempt, as sending closes the file. aiohttp can't send odd names."""
             made = aiohttp.FormData(quote_fields=False)
+            if len(self._files[file]) <= _LONGEST_PATH:
+                made.add_field("path", self._files[file])
             content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
             made.add_field("file", content, filename=clean_name(file.name))
             return made

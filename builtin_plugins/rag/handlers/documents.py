@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast, get_args
+
 from aiohttp import web
 
 from builtin_plugins.documents.api import PARSERS
 from builtin_plugins.rag.errors import (
+    DocumentExists,
     DocumentNotFound,
     EmptyDocument,
     KnowledgeBaseNotFound,
@@ -13,11 +18,14 @@ from builtin_plugins.rag.errors import (
     QueueLimit,
     StorageLimit,
     UnsupportedDocument,
+    VersionMismatch,
 )
-from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
+from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
+from builtin_plugins.rag.services import versions
 from builtin_plugins.rag.services.records import Arrived
+from builtin_plugins.rag.services.versions import Placing
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import (
     AUTHENTICATED,
@@ -34,7 +42,7 @@ from kernel.sdk import (
     Upload,
     receive_file,
 )
-from kernel.sdk.storage import Staged
+from kernel.sdk.http import ReceivedFile, clean_name
 
 routes = RouteTable("Documents")
 
@@ -43,11 +51,41 @@ _BUILD_TREE = {
     "default": False,
     "description": "Whether to build a tree of summaries as well; the method `raptor` searches it.",
 }
+_PATH = {
+    "type": "string",
+    "maxLength": versions.LONGEST_PATH,
+    "description": "Where the document is at its source, such as `policies/travel.md`. Another file that is "
+    "uploaded with the same path replaces it once it is read.",
+}
+_EXTERNAL_ID = {
+    "type": "string",
+    "maxLength": versions.LONGEST_ID,
+    "description": "Instead of a path: the uploader's own id of the document.",
+}
+_ON_CONFLICT = {
+    "type": "string",
+    "enum": list(get_args(versions.OnConflict)),
+    "default": "keep",
+    "description": "Without a path or an id, if there is another document of this file name: `keep` both, "
+    "`replace` it, or `fail` (409).",
+}
+_FIELDS: dict[str, dict[str, Any]] = {
+    "build_tree": _BUILD_TREE,
+    "path": _PATH,
+    "external_id": _EXTERNAL_ID,
+    "on_conflict": _ON_CONFLICT,
+}
 _UPLOAD = Upload(
-    fields={"build_tree": _BUILD_TREE},
+    fields=_FIELDS,
     file="The document with its file name: PDF, DOCX, PPTX, XLSX, ODT, RTF, EPUB, HTML, e-mail (.eml, .msg), "
     "an archive (.zip), a picture, Markdown, text, CSV or JSON.",
     example={"file": "travel-policy.pdf", "build_tree": False},
+)
+_PUT = replace(_UPLOAD, fields={"build_tree": _BUILD_TREE})
+_AT_PATH = "/knowledge-bases/{kb_id:uuid}/documents/by-path/{path:path}"
+_UPLOAD_ERRORS = (
+    *(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument),
+    *(StorageLimit, QueueLimit, PayloadTooLarge, BadRequest, InsufficientStorage),
 )
 _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
 
@@ -56,31 +94,81 @@ _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
     "/knowledge-bases/{kb_id:uuid}/upload",
     access=AUTHENTICATED,
     body=_UPLOAD,
-    returns=DocumentOut,
+    returns=UploadedDocument,
     status=202,
     also_statuses=(200,),
-    errors=(
-        *(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument),
-        *(StorageLimit, QueueLimit, PayloadTooLarge, BadRequest, InsufficientStorage),
-    ),
+    errors=(*_UPLOAD_ERRORS, DocumentExists),
     long=True,
 )
 async def upload(ctx: Context, kb_id: str) -> Answer:
     """Upload a document: 202 once it is stored durably. Uploading the same bytes again returns 200 with the
-    existing record.
+    existing record. With a path or an id, other bytes become the next version of the document.
     """
     await service.check_upload(ctx.caller, kb_id)
-    staged, filename, build_tree = await receive(ctx)
+    received, build_tree = await receive(ctx)
     try:
-        parsers = ctx.resource(PARSERS)
-        content_type = await parsers.detect(staged.path, filename)
-        if content_type is None:
-            raise UnsupportedDocument(await parsers.why_refused(staged.path))
-        arrived = Arrived(staged, filename, content_type, build_tree)
-        record, new = await service.add(ctx.caller, kb_id, arrived)
+        sent = received.fields
+        placing = Placing(versions.identity_of(sent.get("path"), sent.get("external_id")), _on_conflict(sent))
+        return await _add(ctx, kb_id, received, build_tree, placing)
     finally:
-        staged.discard()
-    return Answer(record, status=202 if new else 200)
+        received.staged.discard()
+
+
+@routes.put(
+    _AT_PATH,
+    access=AUTHENTICATED,
+    body=_PUT,
+    returns=UploadedDocument,
+    status=202,
+    also_statuses=(200,),
+    errors=(*_UPLOAD_ERRORS, VersionMismatch),
+    long=True,
+)
+async def put(ctx: Context, kb_id: str, path: str) -> Answer:
+    """Upload the document with this path, or its next version; the earlier one answers until it is read.
+
+    `If-Match` with the `sha256` of the version that is to be replaced, or `If-None-Match: *` for a document
+    that is new, refuses anything else (412).
+    """
+    await service.check_upload(ctx.caller, kb_id)
+    wanted = ctx.request.if_match
+    digests = None if wanted is None else [one.value for one in wanted if not one.is_weak]
+    is_new = any(one.value == "*" for one in ctx.request.if_none_match or ())
+    placing = Placing(versions.identity_of(path, None), if_match=digests, if_new=is_new)
+    received, build_tree = await receive(ctx)
+    try:
+        received.filename = clean_name(path)
+        return await _add(ctx, kb_id, received, build_tree, placing)
+    finally:
+        received.staged.discard()
+
+
+@routes.get(
+    _AT_PATH,
+    access=AUTHENTICATED,
+    returns=DocumentOut,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    token_scopes=("ask",),
+)
+async def get_by_path(ctx: Context, kb_id: str, path: str) -> Answer:
+    """Show the newest version of the document with this path, read or not; `ETag` is its digest."""
+    return _tagged(await service.find_by_path(ctx.caller, kb_id, path))
+
+
+async def _add(
+    ctx: Context, kb_id: str, received: ReceivedFile, build_tree: bool, placing: Placing
+) -> Answer:
+    parsers, staged = ctx.resource(PARSERS), received.staged
+    content_type = await parsers.detect(staged.path, received.filename)
+    if content_type is None:
+        raise UnsupportedDocument(await parsers.why_refused(staged.path))
+    arrived = Arrived(staged, received.filename, content_type, build_tree)
+    record, new = await service.add(ctx.caller, kb_id, arrived, placing)
+    return _tagged(record, status=202 if new else 200)
+
+
+def _tagged(record: DocumentOut, status: int | None = None) -> Answer:
+    return Answer(record, status=status, headers={"ETag": f'"{record.sha256}"'})
 
 
 @routes.get(
@@ -139,6 +227,38 @@ async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
+@routes.get(
+    f"{_ONE}/versions",
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[DocumentOut],
+    errors=(KnowledgeBaseNotFound, DocumentNotFound),
+    token_scopes=("ask",),
+)
+async def list_versions(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -> Page[DocumentOut]:
+    """List the versions of a document, newest first. Any of them can be opened and downloaded."""
+    items, total = await service.list_versions(ctx.caller, kb_id, document_id, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.post(
+    f"{_ONE}/restore",
+    access=AUTHENTICATED,
+    returns=UploadedDocument,
+    status=202,
+    also_statuses=(200,),
+    errors=(
+        *(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
+        *(StorageLimit, QueueLimit, InsufficientStorage),
+    ),
+    long=True,
+)
+async def restore(ctx: Context, kb_id: str, document_id: str) -> Answer:
+    """Make an earlier version the newest again: its file becomes a further version. 200 if it is that."""
+    record, new = await service.restore(ctx.caller, kb_id, document_id)
+    return _tagged(record, status=202 if new else 200)
+
+
 @routes.delete(
     _ONE,
     access=AUTHENTICATED,
@@ -146,7 +266,9 @@ async def chunks(ctx: Context, kb_id: str, document_id: str, query: PageQuery) -
     errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
 )
 async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
-    """Delete a document with its passages, vectors and file. The answer holds a signed receipt."""
+    """Delete a document with its passages, vectors and file, and all its versions; or only an earlier one.
+    The answer holds a signed receipt.
+    """
     receipt = await service.remove(ctx.caller, kb_id, document_id)
     return Deleted(message="Document deleted", id=document_id, receipt=receipt)
 
@@ -154,14 +276,14 @@ async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
 
-async def receive(ctx: Context) -> tuple[Staged, str, bool]:
-    """The staged file, its name, and whether to build a tree for it.
+async def receive(ctx: Context) -> tuple[ReceivedFile, bool]:
+    """The staged file with the form's fields, and whether to build a tree for it.
 
     The caller discards the file unless it keeps it.
 
     Raises EmptyDocument and what `receive_file` raises.
     """
-    found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, ("build_tree",))
+    found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, tuple(_FIELDS))
     try:
         build_tree = _flag(found.fields.get("build_tree", "").strip().lower())
         if found.staged.size == 0:
@@ -169,7 +291,14 @@ async def receive(ctx: Context) -> tuple[Staged, str, bool]:
     except PlatformError:
         found.staged.discard()
         raise
-    return found.staged, found.filename, build_tree
+    return found, build_tree
+
+
+def _on_conflict(sent: Mapping[str, str]) -> versions.OnConflict:
+    wanted = sent.get("on_conflict", "").strip().lower() or "keep"
+    if wanted not in get_args(versions.OnConflict):
+        raise Unprocessable.field(("body", "on_conflict"), "must be keep, replace or fail", wanted[:40])
+    return cast(versions.OnConflict, wanted)
 
 
 def _flag(sent: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -15,22 +16,31 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
-from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status
+from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
-from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts
+from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts, versions
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
-from builtin_plugins.rag.services.records import Arrived, keep_document, original, write_kept
+from builtin_plugins.rag.services.records import (
+    Arrived,
+    keep_document,
+    original,
+    read_portions,
+    write_kept,
+)
+from builtin_plugins.rag.services.versions import Placing
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
-from kernel.sdk import Caller, Platform, Prepared, Scope, Unit, scope_of
+from kernel.sdk import Caller, PageQuery, Platform, Prepared, Scope, Unit, scope_of
 from kernel.sdk.accounts import visible
 from kernel.sdk.storage import page_of, read_page
 
 _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
 _ALL = 2**31 - 1
 """The limit of a page without one."""
+PLAIN = Placing()
+"""An upload that replaces nothing."""
 _MANY = 1000
 """Documents that are rendered in a thread: each takes about 5 µs."""
 
@@ -43,22 +53,79 @@ async def check_upload(caller: Caller, kb_id: str) -> None:
     await loading.own_knowledge_base(caller, kb_id)
 
 
-async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
+async def add(
+    caller: Caller, kb_id: str, file: Arrived, placing: Placing = PLAIN
+) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
-    The same bytes in one knowledge base are one document; one that had failed is tried again.
+    The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
+    identity, other bytes are a new version. Raises DocumentExists and VersionMismatch, as `placing` says.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file)
+    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file, placing)
 
 
-def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
+def _add(
+    unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived, placing: Placing
+) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
-    document, new = keep_document(unit, platform, base, file)
+    digest = file.staged.sha256
+    identity = versions.settle_identity(unit.session, base.id, file.filename, digest, placing)
+    document, new = keep_document(unit, platform, base, replace(file, identity=identity))
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
-    return render(document), new
+    names = versions.same_name(unit.session, document)
+    return UploadedDocument(**render(document).model_dump(), same_name=names), new
+
+
+async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[UploadedDocument, bool]:
+    """Make a replaced version the newest again: its file is read anew, as a further version.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, OriginalLost.
+    """
+    await check_upload(caller, kb_id)
+    document, path = await content(caller, kb_id, document_id)
+    limit = document.size_bytes
+    staged = await caller.platform.blobs.stage(read_portions(path), limit)
+    try:
+        arrived = Arrived(staged, document.filename, document.content_type)
+        return await add(caller, kb_id, arrived, Placing(document.identity))
+    finally:
+        staged.discard()
+
+
+async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
+    """The newest version of the document with a path. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    identity = versions.identity_of(path, None)
+    if identity is None:
+        raise DocumentNotFound()
+    return await caller.platform.database.read(_at_path, scope, kb_id, identity)
+
+
+def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> DocumentOut:
+    knowledge_bases.find(session, scope, kb_id)
+    found = versions.present(session, kb_id, identity)
+    if found is None:
+        raise DocumentNotFound()
+    return render(found)
+
+
+async def list_versions(
+    caller: Caller, kb_id: str, document_id: str, query: PageQuery
+) -> tuple[list[DocumentOut], int]:
+    """The versions of a document, newest first, and how many there are; the document is any of them.
+
+    Raises KnowledgeBaseNotFound, DocumentNotFound.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def read(session: Session) -> tuple[list[DocumentOut], int]:
+        rows = versions.all_versions(session, _get(session, scope, kb_id, document_id))
+        return [render(row) for row in rows[query.offset : query.offset + query.limit]], len(rows)
+
+    return await caller.platform.database.read(read)
 
 
 async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
@@ -120,13 +187,16 @@ async def chunks(
 
     Raises KnowledgeBaseNotFound, DocumentNotFound.
     """
-    await get(caller, kb_id, document_id)
-    points, total = await caller.platform.resource(VECTORS).points(f"rag:{kb_id}", document_id, limit, offset)
+    document = await get(caller, kb_id, document_id)
+    is_earlier = document.status == SUPERSEDED
+    collection = earlier_collection(kb_id) if is_earlier else f"rag:{kb_id}"
+    points, total = await caller.platform.resource(VECTORS).points(collection, document_id, limit, offset)
     return [_chunk(point) for point in points], total
 
 
 async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
-    """Delete a document with its passages, vectors and file; no search that starts later finds it.
+    """Delete a document with its passages, vectors and file, and all its versions, or only an earlier one;
+    no search that starts later finds it.
 
     Returns the receipt. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
     """
@@ -144,23 +214,31 @@ def _remove(
     platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
     document = _find(unit.session, kb_id, document_id)
-    unit.session.delete(document)
+    is_earlier = document.status == SUPERSEDED
+    rows = [document] if is_earlier else versions.all_versions(unit.session, document)
+    passages = summaries = 0
+    for row in rows:
+        unit.session.delete(row)
     unit.session.flush()
-    passages = platform.resource(VECTORS).remove_group(unit, base.collection, document.id)
-    if base.coming_collection is not None:
-        platform.resource(VECTORS).remove_group(unit, base.coming_collection, document.id)
-    summaries = platform.resource(VECTORS).remove_group(unit, base.tree_collection, document.id)
-    platform.blobs.release(unit, document.sha256, document.holder)
-    deletions.remember(unit, platform, base, document.sha256)
-    unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
+    vectors = platform.resource(VECTORS)
+    for row in rows:
+        for collection in filter(None, (base.collection, base.earlier_collection, base.coming_collection)):
+            removed = vectors.remove_group(unit, collection, row.id)
+            passages += removed if collection != base.coming_collection else 0
+        summaries += vectors.remove_group(unit, base.tree_collection, row.id)
+        platform.blobs.release(unit, row.sha256, row.holder)
+        deletions.remember(unit, platform, base, row.sha256)
+        unit.emit(DocumentDeleted(document_id=row.id, knowledge_base_id=base.id, owner_id=base.owner_id))
     own = [
-        api.RemovedPart("rows", 1),
+        api.RemovedPart("rows", len(rows)),
         api.RemovedPart("vectors", passages),
         api.RemovedPart("texts", passages),
         api.RemovedPart("tree_nodes", summaries),
-        api.RemovedPart("files", 1),
+        api.RemovedPart("files", len(rows)),
     ]
-    return receipts.of_document(unit, caller, signer, document, own)
+    return receipts.of_document(
+        unit, caller, signer, [document, *(r for r in rows if r is not document)], own
+    )
 
 
 def _find(session: Session, kb_id: str, document_id: str) -> Document:
@@ -193,6 +271,10 @@ def render(document: Document | SimpleNamespace, *, disk_full: bool = False) -> 
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,
         tree_nodes_created=document.tree_nodes,
+        path=versions.path_in(document.identity),
+        external_id=versions.external_id_in(document.identity),
+        version=document.version,
+        superseded_at=document.superseded_at,
     )
 
 
@@ -221,7 +303,8 @@ def _rows(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 def _page(status: str | None, of_parent: bool) -> Prepared:
     """The status is part of the statement: only so does a database use an index of one status."""
-    conditions = [] if status is None else [_DOCUMENT.c.status == literal_column(f"'{status}'")]
+    is_of: ColumnElement[str] = literal_column(f"'{status or SUPERSEDED}'")
+    conditions = [_DOCUMENT.c.status != is_of if status is None else _DOCUMENT.c.status == is_of]
     if of_parent:
         conditions.append(_DOCUMENT.c.parent_id == bindparam("parent_id"))
     return page_of(_rows(*conditions), "uploaded_at", "id")

@@ -47,6 +47,7 @@ from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.services.usage import refusal_of_passages
+from builtin_plugins.rag.services.versions import replace_earlier
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
@@ -381,7 +382,7 @@ class Ingestion:
         if count == 0:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._left_out))) or None
-        complete(unit, document, self._base, count, parsed.page_count)
+        complete(unit, self._platform, document, self._base, count, parsed.page_count)
         forget(unit, self._platform, document)
         note_outcome(unit, "success")
 
@@ -399,10 +400,13 @@ class Ingestion:
         return document
 
 
-def complete(unit: Unit, document: Document, base: KnowledgeBase, count: int, pages: int | None) -> None:
-    """Mark a document completed in this unit, which publishes its passages."""
+def complete(
+    unit: Unit, platform: Platform, document: Document, base: KnowledgeBase, count: int, pages: int | None
+) -> None:
+    """Mark a document completed in this unit, which publishes its passages; it replaces earlier versions."""
     document.status, document.chunk_count = "completed", count
     document.page_count, document.completed_at = pages, utc_now()
+    replace_earlier(unit, platform, base, document)
     unit.emit(
         DocumentIngested(
             document_id=document.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -29,7 +29,8 @@ from builtin_plugins.rag.errors import StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, is_wanted
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile
-from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
+from builtin_plugins.rag.services.records import Arrived, keep_document, read_portions, write_kept
+from builtin_plugins.rag.services.versions import inside
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, PlatformError, Unit
 from kernel.sdk.http import clean_name
@@ -46,7 +47,6 @@ _WITHOUT_TEXT: Final = {
     "no_ocr": "a picture, which needs tesseract to be read",
 }
 _MEGABYTE: Final = 1024 * 1024
-_PORTION: Final = 1024 * 1024
 
 
 _TOLD_CHARS: Final = 360
@@ -152,11 +152,12 @@ async def _take(
     if pictures is not None and (without := await pictures.why_without_text(member.path, content_type)):
         return without
     try:
-        staged = await platform.blobs.stage(_portions(member.path), largest)
+        staged = await platform.blobs.stage(read_portions(member.path), largest)
     except PlatformError as error:
         return str(error.detail)
     try:
-        arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked)
+        identity = inside(parent.identity, member.name)
+        arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked, identity=identity)
         await write_kept(platform, _keep, platform, parent, base, arrived, queue)
     except DeletedMeanwhile:
         return "deleted in the meantime"
@@ -210,9 +211,3 @@ def _listed(left: list[str]) -> str:
         shown += 1
     more = len(left) - shown
     return ", ".join(left[:shown]) + (f", and {more} more" if more else "")
-
-
-async def _portions(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while portion := file.read(_PORTION):
-            yield portion

@@ -69,12 +69,16 @@ def known_signer(secrets: SecretStore) -> Signer | None:
 
 
 def of_document(
-    unit: Unit, caller: Caller, signer: Signer, document: Document, own: Sequence[api.RemovedPart]
+    unit: Unit, caller: Caller, signer: Signer, rows: Sequence[Document], own: Sequence[api.RemovedPart]
 ) -> Receipt:
-    """The receipt of a document that is being deleted; `own` is what RAG removed."""
-    content = RemovedContent(document_id=document.id, sha256=document.sha256, size_bytes=document.size_bytes)
+    """The receipt of a document that is being deleted, then its other versions; `own` is what RAG removed."""
+    document = rows[0]
+    content = [
+        RemovedContent(document_id=row.id, sha256=row.sha256, size_bytes=row.size_bytes)
+        for row in rows[:MOST_LISTED]
+    ]
     base = document.knowledge_base_id
-    facts = _facts(caller, base, document.id, document.sha256, 1, [content])
+    facts = _facts(caller, base, document.id, document.sha256, len(rows), content)
     return _close(unit, caller, signer, facts, own)
 
 
@@ -148,11 +152,19 @@ def _close(
 
 
 def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[api.RemovedPart]:
-    answers = platform.hooks.ask_now(
-        api.remove_derived,
-        platform=platform,
-        unit=unit,
-        knowledge_base_id=facts.knowledge_base_id,
-        document_id=facts.document_id,
-    )
-    return [part for parts in answers for part in parts]
+    """Of a document, those of all its versions together."""
+    ids = [None] if facts.document_id is None else [one.document_id for one in facts.documents]
+    parts: dict[str, api.RemovedPart] = {}
+    for document_id in ids:
+        answers = platform.hooks.ask_now(
+            api.remove_derived,
+            platform=platform,
+            unit=unit,
+            knowledge_base_id=facts.knowledge_base_id,
+            document_id=document_id,
+        )
+        for part in (part for some in answers for part in some):
+            known = parts.get(part.place, api.RemovedPart(part.place, 0))
+            pending = part.pending or known.pending
+            parts[part.place] = api.RemovedPart(part.place, known.count + part.count, pending=pending)
+    return list(parts.values())

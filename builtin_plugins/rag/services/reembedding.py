@@ -193,7 +193,7 @@ def _write(
     held = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
     if unit.session.scalar(held) is None:
         return
-    given = Document.id.in_([part.document_id for part in batch])
+    given = Document.id.in_([part.document_id for part in batch]) & (Document.status == "completed")
     kept = set(unit.session.scalars(select(Document.id).where(given).order_by(Document.id).with_for_update()))
     vectors = platform.resource(VECTORS)
     coming = coming_collection(payload.knowledge_base_id, payload.change)

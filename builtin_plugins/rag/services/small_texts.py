@@ -206,7 +206,7 @@ def _store(
     results: dict[str, str | None] = {}
     for one in kept:
         document = held[one.document.id]
-        complete(unit, document, one.base, len(one.chunks), None)
+        complete(unit, platform, document, one.base, len(one.chunks), None)
         results[one.job_id] = path_of(document)
     if results:
         note_outcome(unit, "success", len(results))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas_receipts import ReceiptFacts
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform
@@ -35,20 +36,25 @@ async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[CheckedP
 def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
     """Rows of this plugin, and what other plugins still have."""
     base, document = receipt.knowledge_base_id, receipt.document_id
-    of = Document.knowledge_base_id == base if document is None else Document.id == document
+    ids = [one.document_id for one in receipt.documents]
+    of = Document.knowledge_base_id == base if document is None else Document.id.in_(ids)
     found = [CheckedPlace("rows", _count(session, Document, of))]
     if document is None:
         found.insert(
             0, CheckedPlace("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base))
         )
-    answers = platform.hooks.ask_now(
-        api.count_derived,
-        platform=platform,
-        session=session,
-        knowledge_base_id=base,
-        document_id=document,
-    )
-    return found + [CheckedPlace(place, left) for places in answers for place, left in places.items()]
+    left: Counter[str] = Counter()
+    for one in [None] if document is None else ids:
+        answers = platform.hooks.ask_now(
+            api.count_derived,
+            platform=platform,
+            session=session,
+            knowledge_base_id=base,
+            document_id=one,
+        )
+        for places in answers:
+            left.update(places)
+    return found + [CheckedPlace(place, count) for place, count in left.items()]
 
 
 def _count(session: Session, table: type, of: ColumnElement[bool]) -> int:
@@ -61,6 +67,7 @@ async def _points(platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlac
     """
     base = receipt.knowledge_base_id
     passages = await _left_in(platform, f"rag:{base}", receipt)
+    passages += await _left_in(platform, earlier_collection(base), receipt)
     coming = await platform.database.read(_coming, base)
     if coming is not None:
         passages += await _left_in(platform, coming, receipt)
@@ -80,9 +87,9 @@ def _coming(session: Session, base_id: str) -> str | None:
 
 async def _left_in(platform: Platform, collection: str, receipt: ReceiptFacts) -> int:
     vectors = platform.resource(VECTORS)
-    if receipt.document_id is not None:
-        return await vectors.staged(collection, receipt.document_id)
     staged = [await vectors.staged(collection, one.document_id) for one in receipt.documents]
+    if receipt.document_id is not None:
+        return sum(staged)
     return max(await vectors.count(collection), sum(staged))
 
 
