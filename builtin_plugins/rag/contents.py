@@ -50,6 +50,8 @@ class WholeDocument:
     parent_id: str | None
     uploaded_at: datetime
     has_tree: bool
+    identity: str | None = None
+    """Its path or the uploader's id, as `rag` stores it."""
 
 
 @dataclass(frozen=True, slots=True)

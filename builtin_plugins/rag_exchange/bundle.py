@@ -76,6 +76,7 @@ class BundledDocument(_Part):
     parent_id: Id | None = None
     uploaded_at: _Time
     has_tree: bool = False
+    identity: Annotated[str, Field(max_length=512)] | None = None
 
 
 class BundleManifest(_Part):

@@ -22,6 +22,7 @@ from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.records import find_same, note_outcome
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.usage import admit
+from builtin_plugins.rag.services.versions import latest
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS
@@ -104,6 +105,7 @@ class StoredContents:
             page_count=document.page_count,
             notice=document.notice,
             parent_id=document.parent_id,
+            identity=self._free(unit, base.id, document.identity),
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,
@@ -115,6 +117,11 @@ class StoredContents:
             raise DocumentNotFound
         self._platform.blobs.keep(unit, staged, row.holder)
         return ArrivedDocument(row.id, wants_passages=True)
+
+    @staticmethod
+    def _free(unit: Unit, base_id: str, identity: str | None) -> str | None:
+        """The identity, unless an upload has taken it in the meantime."""
+        return None if identity is None or latest(unit.session, base_id, identity) is not None else identity
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:
         """See `BaseContents`."""
@@ -180,6 +187,7 @@ def _document(row: Document) -> WholeDocument:
         parent_id=row.parent_id,
         uploaded_at=row.uploaded_at,
         has_tree=row.tree_built_at is not None,
+        identity=row.identity,
     )
 
 

@@ -43,9 +43,10 @@ from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
-from builtin_plugins.rag.services.embedding import embed, engine_changed
+from builtin_plugins.rag.services.embedding import engine_changed
 from builtin_plugins.rag.services.loading import languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
+from builtin_plugins.rag.services.unchanged import KnownVectors, known_vectors
 from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.services.versions import replace_earlier
 from builtin_plugins.rag.settings import RagSettings
@@ -219,6 +220,7 @@ class Ingestion:
         self._settings = platform.settings_of(RagSettings)
         self._language: str | None = None
         self._subject = ""
+        self._known = KnownVectors({}, "")
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
@@ -237,6 +239,7 @@ class Ingestion:
             if first is not None:
                 (self._language,) = await languages_of(self._platform, [first.text])
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
+            self._known = await known_vectors(self._platform, self._base, self._document)
             self._progress.count(parsed, passages, done)
             await self._while_wanted(self._embed_all(self._chunks(parsed), done))
             await self._platform.database.write(self._finish, parsed)
@@ -361,7 +364,7 @@ class Ingestion:
 
     async def _embed(self, batch: Sequence[Chunk]) -> Embedded:
         texts = [searched_text(item.text, self._payload_of(item)) for item in batch]
-        return await embed(self._platform, self._base.embedding_model, texts, "passage")
+        return await self._known.embed(self._platform, self._base.embedding_model, texts)
 
     def _payload_of(self, item: Chunk) -> dict[str, Any]:
         return payload_of(item, self._language, self._subject)

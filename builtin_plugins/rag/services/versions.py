@@ -96,6 +96,20 @@ def latest(session: Session, base_id: str, identity: str) -> Document | None:
     return found
 
 
+def replaced_by(session: Session, document: Document) -> Document | None:
+    """The completed version that a document's version will replace."""
+    if document.identity is None:
+        return None
+    mine = (Document.knowledge_base_id == document.knowledge_base_id) & (
+        Document.identity == document.identity
+    )
+    earlier = mine & (Document.version < document.version) & (Document.status == "completed")
+    found: Document | None = session.scalar(
+        select(Document).where(earlier).order_by(Document.version.desc()).limit(1)
+    )
+    return found
+
+
 def present(session: Session, base_id: str, identity: str) -> Document | None:
     """The same, unless a newer one has replaced it, as one whose restoring failed."""
     found = latest(session, base_id, identity)

@@ -26,8 +26,9 @@ ASK = {
     *(
         f"GET /v1/rag/{name}/{{kb_id}}/documents/{{document_id}}{rest}"
         for name in _RAG
-        for rest in ("", "/chunks", "/content")
+        for rest in ("", "/chunks", "/content", "/versions")
     ),
+    *(f"GET /v1/rag/{name}/{{kb_id}}/documents/by-path/{{path}}" for name in _RAG),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
     *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),

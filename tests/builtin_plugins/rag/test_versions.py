@@ -6,15 +6,19 @@ import asyncio
 import io
 import unicodedata
 import zipfile
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
 import pytest
 
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.verification import look_again
-from kernel.testing import Actor, Reply, Running
+from kernel.sdk import hookimpl
+from kernel.testing import Actor, Reply, Running, Start
 from tests.builtin_plugins.rag.rag_support import make_base, path_of, record, somebody, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -68,6 +72,7 @@ async def listed(actor: Actor, base: str) -> list[tuple[str, int, str]]:
     return [(one["filename"], one["version"], one["status"]) for one in page["items"]]
 
 
+@pytest.mark.each_database
 async def test_an_upload_to_a_path_replaces(running: Running, ann: Actor, base: str) -> None:
     first = await placed(running, await put(ann, base, "policies/travel.md", OLD))
     assert (first["version"], first["path"], first["filename"]) == (1, "policies/travel.md", "travel.md")
@@ -82,6 +87,7 @@ async def test_an_upload_to_a_path_replaces(running: Running, ann: Actor, base: 
     assert old["superseded_at"] is not None
 
 
+@pytest.mark.each_database
 async def test_an_earlier_version_can_be_opened_as_it_was(running: Running, ann: Actor, base: str) -> None:
     """Its file, its passages with their places, and the list of versions from each of them."""
     first = await placed(running, await put(ann, base, "a/b.md", OLD))
@@ -147,6 +153,7 @@ async def test_a_failed_version_leaves_the_earlier_one(running: Running, ann: Ac
     assert await amounts(ann, base) == ["210"]
 
 
+@pytest.mark.each_database
 async def test_several_versions_at_once_leave_the_newest(running: Running, ann: Actor, base: str) -> None:
     """In whichever order they are read."""
     replies = [await put(ann, base, "a.md", f"{OLD}\n\nNumber {number}.\n") for number in range(5)]
@@ -156,6 +163,7 @@ async def test_several_versions_at_once_leave_the_newest(running: Running, ann: 
     assert states == ["superseded"] * 4 + ["completed"]
 
 
+@pytest.mark.each_database
 async def test_concurrent_uploads_to_a_path_are_versions(running: Running, ann: Actor, base: str) -> None:
     contents = [f"{OLD}\n\nNumber {number}.\n" for number in range(6)]
     replies = await asyncio.gather(*(put(ann, base, "a.md", content) for content in contents))
@@ -164,6 +172,25 @@ async def test_concurrent_uploads_to_a_path_are_versions(running: Running, ann: 
     assert await listed(ann, base) == [("a.md", 6, "completed")]
 
 
+@pytest.mark.each_database
+async def test_a_search_sees_one_version_at_any_time(running: Running, ann: Actor, base: str) -> None:
+    """Never both and never none, while one replaces the other again and again."""
+    await placed(running, await put(ann, base, "a.md", OLD))
+    over, seen = asyncio.Event(), []
+
+    async def look() -> None:
+        while not over.is_set():
+            seen.append(await amounts(ann, base))
+
+    lookers = [asyncio.create_task(look()) for _ in range(3)]
+    for number in range(12):
+        await placed(running, await put(ann, base, "a.md", f"{(NEW, OLD)[number % 2]}\n\n{number}\n"))
+    over.set()
+    await asyncio.gather(*lookers)
+    assert {tuple(one) for one in seen} == {("185",), ("210",)}
+
+
+@pytest.mark.each_database
 async def test_expectations_of_the_present_version(running: Running, ann: Actor, base: str) -> None:
     """`If-Match` and `If-None-Match` are checked in the upload's transaction."""
     missing = await put(ann, base, "a.md", OLD, If_Match="*")
@@ -199,6 +226,7 @@ async def test_a_plain_upload_names_its_namesakes(running: Running, ann: Actor, 
     assert (odd.status, odd.json()["detail"][0]["loc"]) == (422, ["body", "on_conflict"])
 
 
+@pytest.mark.each_database
 async def test_a_plain_upload_can_replace_by_its_name(running: Running, ann: Actor, base: str) -> None:
     await placed(running, await upload(ann, base, "travel.md", OLD))
     second = await placed(running, await send(ann, base, NEW, on_conflict="replace"))
@@ -229,6 +257,7 @@ async def test_an_earlier_version_can_be_restored(running: Running, ann: Actor, 
     assert (again.status, again.json()["document_id"]) == (200, third["document_id"])
 
 
+@pytest.mark.each_database
 async def test_deleting_removes_all_versions(running: Running, ann: Actor, base: str) -> None:
     """The receipt lists them, and looking again finds nothing of any."""
     first = await placed(running, await put(ann, base, "a.md", OLD))
@@ -257,6 +286,7 @@ async def test_deleting_an_earlier_version_leaves_the_present_one(
     assert (await ann.get(path_of(base, first["document_id"]))).status == 404
 
 
+@pytest.mark.each_database
 async def test_files_inside_are_versions_of_their_own(running: Running, ann: Actor, base: str) -> None:
     """A new archive replaces what changed, keeps what did not, and removes what it has no more."""
 
@@ -286,3 +316,34 @@ async def test_others_can_neither_replace_nor_read(running: Running, ann: Actor,
     assert (await eve.post(path_of(base, first["document_id"], "/restore"))).status == 404
     assert (await eve.get(path_of(own, first["document_id"], "/versions"))).status == 404
     assert (await eve.get(f"{BASES}/{base}/documents/by-path/a.md")).status == 404
+
+
+class CountedEmbeddings(HashEmbeddings):
+    """Embeddings that remember what they were asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedded: list[str] = []
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        self.embedded += texts
+        return await super().embed_texts(model, texts)
+
+
+async def test_only_what_has_changed_is_embedded(start_platform: Start) -> None:
+    embeddings = CountedEmbeddings()
+    running = await start_platform("rag", embeddings)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm", chunk_size=300)
+    parts = [f"# Part {number}\n\n" + f"Sentence {number} of a long text. " * 8 for number in range(90)]
+    await placed(running, await put(ann, base, "long.md", "\n\n".join(parts)))
+    first = len(embeddings.embedded)
+    assert first >= 90
+    embeddings.embedded.clear()
+    parts[70] = "# Part 70\n\nAnother text altogether, in one sentence."
+    second = await placed(running, await put(ann, base, "long.md", "\n\n".join(parts)))
+    assert 0 < len(embeddings.embedded) <= 6
+    assert (await record(ann, base, second["document_id"]))["status"] == "completed"
+    found = await ann.post(f"{BASES}/{base}/search", json={"question": "Another text altogether"})
+    assert "Another text altogether" in found.json()["items"][0]["text"]

@@ -40,6 +40,32 @@ async def test_files_that_are_here_already(site: Running, visitor: Visitor) -> N
     await expect(page.get_by_text("here already")).to_have_count(0)
 
 
+async def test_a_file_whose_name_is_taken(site: Running, visitor: Visitor) -> None:
+    """People say whether it replaces the document; what was replaced can be opened and restored."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    newer = _file("handbook.md", b"# Travel handbook\n\nA hotel may cost up to 190 EUR a night.\n")
+    await page.locator(BOX).set_input_files(newer)
+    notice = page.get_by_role("status").filter(has_text="There is another document of this name")
+    await notice.get_by_role("button", name="Replace").click()
+    await expect(notice).to_have_count(0)
+    await expect(page.get_by_text("One document", exact=True)).to_be_visible()
+    await page.get_by_role("link", name="handbook.md").click()
+    await expect(page.get_by_text("190 EUR")).to_be_visible()
+    await page.get_by_role("link", name="Versions").click()
+    await page.get_by_role("link", name="handbook.md").nth(1).click()
+    earlier = page.get_by_role("status").filter(has_text="This is an earlier version: 1")
+    await expect(page.get_by_text("130 EUR")).to_be_visible()
+    await earlier.get_by_role("button", name="Restore this version").click()
+    await expect(page.get_by_text("130 EUR")).to_be_visible()
+    await expect(earlier).to_have_count(0)
+    await page.goto(f"{site.url}/app/documents/{base['id']}")
+    await page.locator(BOX).set_input_files(newer)
+    await notice.get_by_role("button", name="Keep both").click()
+    await expect(page.get_by_text("2 documents", exact=True)).to_be_visible()
+
+
 async def test_files_that_are_never_taken(site: Running, visitor: Visitor) -> None:
     """What the server would refuse again can't be tried again."""
     ana = await site.user()

@@ -61,6 +61,8 @@ export const api = {
   documents: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents"),
   document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
+  versions: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/versions"),
+  restoreVersion: call("POST", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/restore"),
   readFailedAgain: call("POST", "/v1/rag/knowledge-bases/{kb_id}/ingestion/retry"),
   passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
   content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),

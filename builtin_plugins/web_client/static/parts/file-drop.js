@@ -69,9 +69,17 @@ async function filesOf(transfer) {
   return found;
 }
 
+/** Where files that came with a dropped folder were in it, as `webkitRelativePath` says of chosen ones. */
+export const folderPaths = new WeakMap();
+
 async function filesIn(entry, unread) {
   try {
-    if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+    if (entry.isFile) {
+      const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+      const path = entry.fullPath.slice(1);
+      if (path.includes("/")) folderPaths.set(file, path);
+      return [file];
+    }
     const reader = entry.createReader();
     const read = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     const inside = [];

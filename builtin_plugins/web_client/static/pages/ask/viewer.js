@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
-import { Button, Loaded } from "../../parts/basics.js";
+import { Button, Loaded, Notice } from "../../parts/basics.js";
 import { useCloseRequest } from "../../parts/layers.js";
 import { Reader } from "../documents/reader.js";
 
@@ -48,6 +48,6 @@ export function Viewer({ passage, onClose }) {
       ${found.data && html`<${Button} small to=${`/documents/${found.data.base}/${passage.document_id}?${where}`}>${t("Open")}<//>`}
       <${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />
     </header>
-    <${Loaded} of=${found}>${({ base, document, passage: whole }) => html`<${Reader} base=${base} document=${document} passage=${whole} />`}<//>
+    <${Loaded} of=${found}>${({ base, document, passage: whole }) => html`${document.status === "superseded" && html`<${Notice} tone="warn" action=${html`<${Button} small to=${`/documents/${base}/${document.document_id}?tab=versions`}>${t("Versions")}<//>`}>${t("This document has changed since.")}<//>`}<${Reader} base=${base} document=${document} passage=${whole} />`}<//>
   </aside>`;
 }

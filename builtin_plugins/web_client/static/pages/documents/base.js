@@ -19,7 +19,7 @@ import { Selection, useSelection } from "./many.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
 import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
-import { addFiles, removeUpload, retryUpload, uploads } from "./uploads.js";
+import { addFiles, removeUpload, retryUpload, settleUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
 const STATES = { "": "All", processing: "Being read", failed: "Failed" };
@@ -114,10 +114,12 @@ function OnTheWay({ base }) {
   if (!items.length) return null;
   const refused = items.filter((item) => item.state === "refused");
   const known = items.filter((item) => item.state === "known");
-  const waiting = items.length - refused.length - known.length;
+  const taken = items.filter((item) => item.state === "taken");
+  const waiting = items.length - refused.length - known.length - taken.length;
   return html`<section class="stack close" aria-label=${t("Uploads")} aria-live="polite">
     ${waiting > 0 && html`<p class="row"><span class="spinner" aria-hidden="true"></span>${plural(waiting, "Sending one file …", "Sending {n} files …")}</p>`}
     ${known.length > 0 && html`<${Known} items=${known} />`}
+    ${taken.length > 0 && html`<${Taken} items=${taken} />`}
     ${alike(refused).map((group) => html`<${Refused} key=${group[0].id} items=${group} />`)}
   </section>`;
 }
@@ -132,6 +134,17 @@ function Refused({ items }) {
     ${again.length > 0 && html`<${Button} small icon="retry" onClick=${() => again.forEach((item) => retryUpload(item.id))}>${t("Try again")}<//>`}
     <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${dismiss} />
   </div>`;
+}
+
+/** Files of other content whose names documents have already: people say what is meant. */
+function Taken({ items }) {
+  const settle = (some, what) => some.forEach((item) => settleUpload(item.id, what));
+  const replaceable = items.filter((item) => item.replaceable);
+  return html`<${Notice} tone="warn" title=${plural(items.length, "There is another document of this name", "There are other documents of {n} names")}
+    action=${html`${replaceable.length === items.length && html`<${Button} small onClick=${() => settle(items, "replace")}>${t("Replace")}<//>`}
+      <${Button} small onClick=${() => settle(items, "keep")}>${t("Keep both")}<//>
+      <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => items.forEach((item) => removeUpload(item.id))} />`}>
+    ${named(items.map((item) => item.name))}. ${t("A replaced document answers no more, and can still be opened as an earlier version.")}<//>`;
 }
 
 /** Files identical to an existing document: nothing was added. */

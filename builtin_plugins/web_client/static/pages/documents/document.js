@@ -2,14 +2,17 @@
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
-import { usePolling, useResource } from "../../lib/resource.js";
-import { go, query, setQuery } from "../../lib/router.js";
+import { useAction, usePolling, useResource } from "../../lib/resource.js";
+import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
 import { Reader } from "./reader.js";
 import { DeleteDocument, State, download, readAgain } from "./row.js";
+
+/** Whether there is a text to read. */
+const isReadable = ({ status, chunk_count }) => status === "completed" || (status === "superseded" && chunk_count > 0);
 
 export default function DocumentPage({ base, id }) {
   const found = useResource((signal) => api.document({ kb_id: base, document_id: id, signal }), [base, id]);
@@ -31,17 +34,45 @@ export default function DocumentPage({ base, id }) {
       ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, sayError))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
       ${document.status === "completed" && document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
+      ${document.status === "superseded" && html`<${Earlier} base=${base} document=${document} mine=${mine} />`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Read"), to: `${here}?tab=read` },
         { title: t("Passages"), to: `${here}?tab=passages`, count: document.chunk_count },
+        (document.version > 1 || document.status === "superseded") && { title: t("Versions"), to: `${here}?tab=versions` },
         { title: t("Details"), to: `${here}?tab=details` },
-      ]} />
-      ${document.status === "completed" && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
+      ].filter(Boolean)} />
+      ${isReadable(document) && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
+      ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
       ${tab === "details" && html`<${Details} document=${document} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
     `}<//>
   </div>`;
+}
+
+/** What an earlier version is, and the way to the present one. */
+function Earlier({ base, document, mine }) {
+  const all = useResource((signal) => api.versions({ kb_id: base, document_id: document.document_id, query: { limit: 1 }, signal }), [document.document_id]);
+  const newest = all.data?.items[0];
+  const restore = useAction(() =>
+    api.restoreVersion({ kb_id: base, document_id: document.document_id }).then((made) => go(`/documents/${base}/${made.document_id}`), sayError),
+  );
+  return html`<${Notice} tone="warn" title=${t("This is an earlier version: {n}", { n: number(document.version) })}
+    action=${html`${newest && html`<${Button} small to=${`/documents/${base}/${newest.document_id}`}>${t("Open the newest")}<//>`}
+      ${mine && html`<${Button} small busy=${restore.busy} onClick=${restore.run}>${t("Restore this version")}<//>`}`}>
+    ${t("Replaced {when}. Answers no longer use it.", { when: dateTime(document.superseded_at) })}<//>`;
+}
+
+function Versions({ base, id }) {
+  const found = useResource((signal) => api.versions({ kb_id: base, document_id: id, query: { limit: AT_ONCE }, signal }), [base, id]);
+  return html`<${Loaded} of=${found}>${({ items }) => html`<ol class="list">${items.map(
+    (item) => html`<li class="panel" key=${item.document_id}>
+      <div class="row"><${Badge}>${number(item.version)}<//>
+        <${Link} class="grow clip" to=${`/documents/${base}/${item.document_id}`} aria-current=${item.document_id === id ? "page" : null}>${item.filename}<//>
+        <span class="faint">${bytes(item.size_bytes)} · ${dateTime(item.uploaded_at)}</span>
+        ${item.status !== "superseded" && html`<${State} document=${item} />`}</div>
+    </li>`,
+  )}</ol>`}<//>`;
 }
 
 /** The passage that an address marks. */
@@ -76,6 +107,8 @@ function Passages({ base, id }) {
 function Details({ document }) {
   const facts = [
     [t("Type"), document.content_type],
+    document.path && [t("Path"), document.path],
+    [t("Version"), number(document.version)],
     [t("Size"), bytes(document.size_bytes)],
     [t("Passages"), number(document.chunk_count)],
     [t("Uploaded"), dateTime(document.uploaded_at)],

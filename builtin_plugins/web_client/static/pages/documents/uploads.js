@@ -5,14 +5,18 @@ import { api } from "../../lib/api.js";
 import { jsonOf } from "../../lib/http.js";
 import { onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
+import { folderPaths } from "../../parts/file-drop.js";
 
 const AT_ONCE = 3;
 /** Errors that the same file would get again: no knowledge base, too large, unknown type, no text. */
 const FINAL = new Set([404, 413, 415, 422]);
 
+/** Characters of a path, whose bytes still fit into a field of the form. */
+const LONGEST_PATH = 250;
+
 /**
- * {id, base, name, file, state, error, final, document}; states: waiting, sending, refused, and known, which is what
- * the server has already, perhaps under another name.
+ * {id, base, name, file, onConflict, state, error, final, document, replaceable}; states: waiting, sending, refused,
+ * known, which is what the server has already, perhaps under another name, and taken: another document has its name.
  */
 export const uploads = signal([]);
 
@@ -39,7 +43,7 @@ export function onSent(listener) {
 export function addFiles(base, files) {
   const made = [...files].map((file) => {
     count += 1;
-    const item = { id: count, base, name: file.name, file };
+    const item = { id: count, base, name: file.name, file, onConflict: "fail" };
     return file.size ? { ...item, state: "waiting" } : { ...item, state: "refused", error: new Error(t("The file is empty.")), final: true };
   });
   uploads.value = [...uploads.value, ...made];
@@ -48,6 +52,12 @@ export function addFiles(base, files) {
 
 export function retryUpload(id) {
   change(id, { state: "waiting", error: null });
+  next();
+}
+
+/** Send one whose name is taken again, to `replace` the document of its name or to `keep` both. */
+export function settleUpload(id, onConflict) {
+  change(id, { state: "waiting", onConflict });
   next();
 }
 
@@ -69,9 +79,12 @@ function next() {
   }
 }
 
-async function send({ id, base, file }) {
+async function send({ id, base, file, onConflict }) {
   try {
     const body = new FormData();
+    const path = pathOf(file);
+    if (path) body.append("path", path);
+    else body.append("on_conflict", onConflict);
     body.append("file", file);
     const answer = await api.upload({ kb_id: base, body, signal: stop.signal });
     const document = await jsonOf(answer);
@@ -81,8 +94,15 @@ async function send({ id, base, file }) {
     else removeUpload(id);
     for (const listener of listeners) listener(base, document);
   } catch (error) {
-    change(id, { state: "refused", error, final: FINAL.has(error.status) || error.code === "unreadable" });
+    if (error.code === "document_exists") change(id, { state: "taken", replaceable: error.detail.document_ids.length === 1 });
+    else change(id, { state: "refused", error, final: FINAL.has(error.status) || error.code === "unreadable" });
   }
+}
+
+/** The path of a file that came with its folder; a changed one then replaces its earlier version. */
+function pathOf(file) {
+  const path = file.webkitRelativePath || folderPaths.get(file) || "";
+  return path.length <= LONGEST_PATH ? path : "";
 }
 
 function change(id, what) {
