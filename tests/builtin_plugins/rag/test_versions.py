@@ -6,19 +6,15 @@ import asyncio
 import io
 import unicodedata
 import zipfile
-from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
 import pytest
 
-from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.verification import look_again
-from kernel.sdk import hookimpl
-from kernel.testing import Actor, Reply, Running, Start
+from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import make_base, path_of, record, somebody, upload
-from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -316,34 +312,3 @@ async def test_others_can_neither_replace_nor_read(running: Running, ann: Actor,
     assert (await eve.post(path_of(base, first["document_id"], "/restore"))).status == 404
     assert (await eve.get(path_of(own, first["document_id"], "/versions"))).status == 404
     assert (await eve.get(f"{BASES}/{base}/documents/by-path/a.md")).status == 404
-
-
-class CountedEmbeddings(HashEmbeddings):
-    """Embeddings that remember what they were asked to embed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedded: list[str] = []
-
-    @hookimpl
-    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        self.embedded += texts
-        return await super().embed_texts(model, texts)
-
-
-async def test_only_what_has_changed_is_embedded(start_platform: Start) -> None:
-    embeddings = CountedEmbeddings()
-    running = await start_platform("rag", embeddings)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm", chunk_size=300)
-    parts = [f"# Part {number}\n\n" + f"Sentence {number} of a long text. " * 8 for number in range(90)]
-    await placed(running, await put(ann, base, "long.md", "\n\n".join(parts)))
-    first = len(embeddings.embedded)
-    assert first >= 90
-    embeddings.embedded.clear()
-    parts[70] = "# Part 70\n\nAnother text altogether, in one sentence."
-    second = await placed(running, await put(ann, base, "long.md", "\n\n".join(parts)))
-    assert 0 < len(embeddings.embedded) <= 6
-    assert (await record(ann, base, second["document_id"]))["status"] == "completed"
-    found = await ann.post(f"{BASES}/{base}/search", json={"question": "Another text altogether"})
-    assert "Another text altogether" in found.json()["items"][0]["text"]

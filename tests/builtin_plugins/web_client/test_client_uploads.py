@@ -48,17 +48,22 @@ async def test_a_file_whose_name_is_taken(site: Running, visitor: Visitor) -> No
     newer = _file("handbook.md", b"# Travel handbook\n\nA hotel may cost up to 190 EUR a night.\n")
     await page.locator(BOX).set_input_files(newer)
     notice = page.get_by_role("status").filter(has_text="There is another document of this name")
-    await notice.get_by_role("button", name="Replace").click()
+    await notice.wait_for()
+    async with page.expect_response("**/upload") as sent:
+        await notice.get_by_role("button", name="Replace").click()
+    made = (await (await sent.value).json())["document_id"]
     await expect(notice).to_have_count(0)
-    await expect(page.get_by_text("One document", exact=True)).to_be_visible()
-    await page.get_by_role("link", name="handbook.md").click()
+    link = page.get_by_role("link", name="handbook.md")
+    await expect(link).to_have_count(1)
+    await expect(link).to_have_attribute("href", re.compile(made))
+    await link.click()
     await expect(page.get_by_text("190 EUR")).to_be_visible()
     await page.get_by_role("link", name="Versions").click()
     await page.get_by_role("link", name="handbook.md").nth(1).click()
     earlier = page.get_by_role("status").filter(has_text="This is an earlier version: 1")
-    await expect(page.get_by_text("130 EUR")).to_be_visible()
+    await expect(page.get_by_text("185 euro")).to_be_visible()
     await earlier.get_by_role("button", name="Restore this version").click()
-    await expect(page.get_by_text("130 EUR")).to_be_visible()
+    await expect(page.get_by_text("185 euro")).to_be_visible()
     await expect(earlier).to_have_count(0)
     await page.goto(f"{site.url}/app/documents/{base['id']}")
     await page.locator(BOX).set_input_files(newer)
@@ -241,7 +246,10 @@ HAND_OVER = """(box, [kind, name, text]) => {
 FOLDER = """(names) => {
   const content = (name) => (name.startsWith("empty") ? [] : [name]);
   const take = (name, give, fail) => (name === "locked.md" ? fail : give)(new File(content(name), name));
-  const file = (name) => ({ isFile: true, name, file: (give, fail) => take(name, give, fail) });
+  const file = (name) => {
+    const fullPath = `/notes/${name}`;
+    return { isFile: true, name, fullPath, file: (give, fail) => take(name, give, fail) };
+  };
   const batches = [names.map(file), []];
   const folder = { name: "notes", createReader: () => ({ readEntries: (give) => give(batches.shift()) }) };
   const transfer = { types: ["Files"], items: [{ webkitGetAsEntry: () => folder }] };

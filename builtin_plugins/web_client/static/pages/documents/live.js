@@ -83,7 +83,10 @@ export function useDocuments(base) {
     const listed = new Map((await api.documents({ kb_id: base, query: { limit: PAGE, offset } })).items.map((item) => [item.document_id, item]));
     const others = documents.filter((item) => !listed.has(item.document_id)).slice(0, FEW);
     const results = await Promise.allSettled(others.map((item) => api.document({ kb_id: base, document_id: item.document_id })));
-    put([...documents.map((item) => listed.get(item.document_id)), ...results.map((result) => result.value)].filter(Boolean));
+    const ended = [...documents.map((item) => listed.get(item.document_id)), ...results.map((result) => result.value)].filter(Boolean);
+    put(ended);
+    // Those that new versions have replaced are in no list any more.
+    if (ended.some((item) => item.version > 1)) latest.current.reload();
     for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(others[index].document_id);
   };
   const look = async () => {
