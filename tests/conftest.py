@@ -234,6 +234,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background command is deaf to Ctrl-C, and so would be all the processes of the tests.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        # Under nohup, which the processes of the tests would inherit; what a handler catches, they don't.
+        signal.signal(signal.SIGHUP, lambda *_: None)
     # Torch's threads would spin while they wait for cores that other tests use: twice the processor time.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     for walk in WALKS:

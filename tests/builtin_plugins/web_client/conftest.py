@@ -72,4 +72,14 @@ async def visitor(site: Running, browser: Browser) -> AsyncIterator[Visitor]:
     visitor = Visitor(site, context)
     yield visitor
     await context.close()
+    await _unshare(site)
     assert visitor.problems == []
+
+
+async def _unshare(site: Running) -> None:
+    """Delete what the test shared with everyone: others count what their accounts see."""
+    admin = await site.user(role="admin")
+    for kind in ("pipeline", "knowledge-bases"):
+        for item in (await admin.get(f"/v1/rag/{kind}?limit=500")).json()["items"]:
+            if item["visibility"] == "shared":
+                await admin.delete(f"/v1/rag/{kind}/{item['id']}", json={})
