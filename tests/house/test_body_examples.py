@@ -183,6 +183,9 @@ UPLOADS = [path for path, media_type in SENT if media_type == MULTIPART and path
 NOT_SENT = {
     # Only the identity provider can sign such a token: see `tests/builtin_plugins/oidc/test_sign_out.py`.
     ("/v1/auth/oidc/backchannel-logout", FORM),
+    # The form of an upload, which is put here: see `tests/builtin_plugins/rag/test_versions.py`.
+    (f"{RAG}/{{kb_id}}/documents/by-path/{{path}}", MULTIPART),
+    ("/v1/rag/knowledge-base/{kb_id}/documents/by-path/{path}", MULTIPART),
 }
 
 

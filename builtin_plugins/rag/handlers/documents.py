@@ -23,9 +23,9 @@ from builtin_plugins.rag.errors import (
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
-from builtin_plugins.rag.services import versions
+from builtin_plugins.rag.services import identities
+from builtin_plugins.rag.services.identities import Placing
 from builtin_plugins.rag.services.records import Arrived
-from builtin_plugins.rag.services.versions import Placing
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import (
     AUTHENTICATED,
@@ -53,18 +53,18 @@ _BUILD_TREE = {
 }
 _PATH = {
     "type": "string",
-    "maxLength": versions.LONGEST_PATH,
+    "maxLength": identities.LONGEST_PATH,
     "description": "Where the document is at its source, such as `policies/travel.md`. Another file that is "
     "uploaded with the same path replaces it once it is read.",
 }
 _EXTERNAL_ID = {
     "type": "string",
-    "maxLength": versions.LONGEST_ID,
+    "maxLength": identities.LONGEST_ID,
     "description": "Instead of a path: the uploader's own id of the document.",
 }
 _ON_CONFLICT = {
     "type": "string",
-    "enum": list(get_args(versions.OnConflict)),
+    "enum": list(get_args(identities.OnConflict)),
     "default": "keep",
     "description": "Without a path or an id, if there is another document of this file name: `keep` both, "
     "`replace` it, or `fail` (409).",
@@ -108,7 +108,9 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     received, build_tree = await receive(ctx)
     try:
         sent = received.fields
-        placing = Placing(versions.identity_of(sent.get("path"), sent.get("external_id")), _on_conflict(sent))
+        placing = Placing(
+            identities.identity_of(sent.get("path"), sent.get("external_id")), _on_conflict(sent)
+        )
         return await _add(ctx, kb_id, received, build_tree, placing)
     finally:
         received.staged.discard()
@@ -134,7 +136,7 @@ async def put(ctx: Context, kb_id: str, path: str) -> Answer:
     wanted = ctx.request.if_match
     digests = None if wanted is None else [one.value for one in wanted if not one.is_weak]
     is_new = any(one.value == "*" for one in ctx.request.if_none_match or ())
-    placing = Placing(versions.identity_of(path, None), if_match=digests, if_new=is_new)
+    placing = Placing(identities.identity_of(path, None), if_match=digests, if_new=is_new)
     received, build_tree = await receive(ctx)
     try:
         received.filename = clean_name(path)
@@ -294,11 +296,11 @@ async def receive(ctx: Context) -> tuple[ReceivedFile, bool]:
     return found, build_tree
 
 
-def _on_conflict(sent: Mapping[str, str]) -> versions.OnConflict:
+def _on_conflict(sent: Mapping[str, str]) -> identities.OnConflict:
     wanted = sent.get("on_conflict", "").strip().lower() or "keep"
-    if wanted not in get_args(versions.OnConflict):
+    if wanted not in get_args(identities.OnConflict):
         raise Unprocessable.field(("body", "on_conflict"), "must be keep, replace or fail", wanted[:40])
-    return cast(versions.OnConflict, wanted)
+    return cast(identities.OnConflict, wanted)
 
 
 def _flag(sent: str) -> bool:

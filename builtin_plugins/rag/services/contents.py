@@ -18,11 +18,11 @@ from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
 from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
+from builtin_plugins.rag.services.identities import latest
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.records import find_same, note_outcome
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.usage import admit
-from builtin_plugins.rag.services.versions import latest
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS

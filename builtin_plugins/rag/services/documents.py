@@ -19,7 +19,8 @@ from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
-from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts, versions
+from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
+from builtin_plugins.rag.services.identities import Placing
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import (
@@ -29,7 +30,6 @@ from builtin_plugins.rag.services.records import (
     read_portions,
     write_kept,
 )
-from builtin_plugins.rag.services.versions import Placing
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
 from kernel.sdk import Caller, PageQuery, Platform, Prepared, Scope, Unit, scope_of
@@ -70,12 +70,12 @@ def _add(
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     digest = file.staged.sha256
-    identity = versions.settle_identity(unit.session, base.id, file.filename, digest, placing)
+    identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
     document, new = keep_document(unit, platform, base, replace(file, identity=identity))
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
-    names = versions.same_name(unit.session, document)
+    names = identities.same_name(unit.session, document)
     return UploadedDocument(**render(document).model_dump(), same_name=names), new
 
 
@@ -98,7 +98,7 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
 async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
     """The newest version of the document with a path. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    identity = versions.identity_of(path, None)
+    identity = identities.identity_of(path, None)
     if identity is None:
         raise DocumentNotFound()
     return await caller.platform.database.read(_at_path, scope, kb_id, identity)
@@ -106,7 +106,7 @@ async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
 
 def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> DocumentOut:
     knowledge_bases.find(session, scope, kb_id)
-    found = versions.present(session, kb_id, identity)
+    found = identities.present(session, kb_id, identity)
     if found is None:
         raise DocumentNotFound()
     return render(found)
@@ -271,8 +271,8 @@ def render(document: Document | SimpleNamespace, *, disk_full: bool = False) -> 
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,
         tree_nodes_created=document.tree_nodes,
-        path=versions.path_in(document.identity),
-        external_id=versions.external_id_in(document.identity),
+        path=identities.path_in(document.identity),
+        external_id=identities.external_id_in(document.identity),
         version=document.version,
         superseded_at=document.superseded_at,
     )

@@ -29,8 +29,8 @@ from builtin_plugins.rag.errors import StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, is_wanted
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile
+from builtin_plugins.rag.services.identities import inside
 from builtin_plugins.rag.services.records import Arrived, keep_document, read_portions, write_kept
-from builtin_plugins.rag.services.versions import inside
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, PlatformError, Unit
 from kernel.sdk.http import clean_name

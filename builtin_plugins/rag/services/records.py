@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
+from builtin_plugins.rag.services.identities import latest
 from builtin_plugins.rag.services.usage import admit
-from builtin_plugins.rag.services.versions import latest
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
 from kernel.sdk.storage import Staged

@@ -9,7 +9,7 @@ from typing import Final
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
-from builtin_plugins.rag.services.versions import replaced_by
+from builtin_plugins.rag.services.identities import replaced_by
 from builtin_plugins.vectors.api import VECTORS, searched_text
 from builtin_plugins.vectors.api import Vector as Vector
 from kernel.sdk import Platform

@@ -12,7 +12,7 @@ from tests.builtin_plugins.rag.test_versions import BASES, placed, put
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 
-class CountedEmbeddings(HashEmbeddings):
+class ListedEmbeddings(HashEmbeddings):
     """Embeddings that remember what they were asked to embed."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class CountedEmbeddings(HashEmbeddings):
 
 
 async def test_only_what_has_changed_is_embedded(start_platform: Start) -> None:
-    embeddings = CountedEmbeddings()
+    embeddings = ListedEmbeddings()
     running = await start_platform("rag", embeddings)
     ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm", chunk_size=300)

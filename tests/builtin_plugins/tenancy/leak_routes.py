@@ -236,7 +236,7 @@ _BASES = {
     "GET /{kb_id}/documents/{document_id}/chunks": _BASE,
     "GET /{kb_id}/documents/{document_id}/content": _BASE,
     "GET /{kb_id}/documents/{document_id}/versions": _BASE,
-    "POST /{kb_id}/documents/{document_id}/restore": Row(owned="kb", consumes=("kb",), control=(200,)),
+    "POST /{kb_id}/documents/{document_id}/restore": Row(owned="kb", changes=True),
     "GET /{kb_id}/documents/by-path/{path}": Row(owned="kb", control=(404,)),
     "PUT /{kb_id}/documents/by-path/{path}": Row(owned="kb", upload=True, consumes=("kb",)),
     "POST /{kb_id}/reembed": Row({"embedding_model": "all-minilm"}, owned="kb", consumes=("kb",)),

@@ -1,0 +1,167 @@
+"""What identifies a document for its uploader, and what an upload replaces."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.errors import DocumentExists, VersionMismatch
+from builtin_plugins.rag.models import SUPERSEDED, Document
+from kernel.sdk import Unprocessable
+
+OnConflict = Literal["keep", "replace", "fail"]
+
+LONGEST_PATH: Final = 500
+LONGEST_ID: Final = 255
+_PATH: Final = "path:"
+_ID: Final = "id:"
+_MOST_NAMES: Final = 20
+CURRENT: Final[ColumnElement[bool]] = Document.status != SUPERSEDED
+"""Versions that no other has replaced."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What an upload replaces. `if_match` holds digests (SHA-256 in hex) of which the present version must
+    have one, or ``*`` for any; `if_new` refuses if there is one.
+    """
+
+    identity: str | None = None
+    on_conflict: OnConflict = "keep"
+    if_match: Collection[str] | None = None
+    if_new: bool = False
+
+
+def identity_of(path: str | None, external_id: str | None) -> str | None:
+    """The identity that an uploader gives a document: a path, or an id of its own; None without either.
+
+    Raises Unprocessable for both, and for an unusable one.
+    """
+    if path and external_id:
+        raise Unprocessable.field(
+            ("body", "external_id"), "send either a path or an external_id", external_id
+        )
+    if path:
+        return _PATH + _fitting("path", path.strip().strip("/"), LONGEST_PATH)
+    if external_id:
+        return _ID + _fitting("external_id", external_id.strip(), LONGEST_ID)
+    return None
+
+
+def _fitting(field: str, sent: str, longest: int) -> str:
+    text = unicodedata.normalize("NFC", sent)
+    if not text or len(text) > longest:
+        raise Unprocessable.field(("body", field), f"must have 1 to {longest} characters", sent[:40])
+    if any(unicodedata.category(one) in ("Cc", "Cs") for one in text):
+        raise Unprocessable.field(("body", field), "must not contain control characters", ascii(sent[:40]))
+    return text
+
+
+def path_in(identity: str | None) -> str | None:
+    """The path of an identity; None if it is none."""
+    return None if identity is None or not identity.startswith(_PATH) else identity.removeprefix(_PATH)
+
+
+def external_id_in(identity: str | None) -> str | None:
+    """The uploader's own id; None if the identity is none."""
+    return None if identity is None or not identity.startswith(_ID) else identity.removeprefix(_ID)
+
+
+def inside(identity: str | None, name: str) -> str | None:
+    """The identity of a file inside a document with this identity, by the file's path there."""
+    longest = LONGEST_PATH if path_in(identity) is not None else LONGEST_ID
+    made = f"{identity}!/{unicodedata.normalize('NFC', name)}"
+    return made if identity is not None and len(made) <= longest else None
+
+
+def latest(session: Session, base_id: str, identity: str) -> Document | None:
+    """The newest version under an identity, completed or not."""
+    mine = (Document.knowledge_base_id == base_id) & (Document.identity == identity)
+    newest = select(Document).where(mine).order_by(Document.version.desc()).limit(1)
+    found: Document | None = session.scalar(newest)
+    return found
+
+
+def replaced_by(session: Session, document: Document) -> Document | None:
+    """The completed version that a document's version will replace."""
+    if document.identity is None:
+        return None
+    mine = (Document.knowledge_base_id == document.knowledge_base_id) & (
+        Document.identity == document.identity
+    )
+    earlier = mine & (Document.version < document.version) & (Document.status == "completed")
+    found: Document | None = session.scalar(
+        select(Document).where(earlier).order_by(Document.version.desc()).limit(1)
+    )
+    return found
+
+
+def present(session: Session, base_id: str, identity: str) -> Document | None:
+    """The same, unless a newer one has replaced it, as one whose restoring failed."""
+    found = latest(session, base_id, identity)
+    return None if found is None or found.status == SUPERSEDED else found
+
+
+def settle_identity(
+    session: Session, base_id: str, filename: str, sha256: str, placing: Placing
+) -> str | None:
+    """The identity under which an upload goes; the knowledge base must be locked.
+
+    A document without an identity that is replaced by its name gets its name for one. Raises DocumentExists
+    and VersionMismatch.
+    """
+    if placing.identity is not None:
+        _check_present(present(session, base_id, placing.identity), placing)
+        return placing.identity
+    if placing.on_conflict == "keep":
+        return None
+    others = [one for one in _of_name(session, base_id, filename) if one.sha256 != sha256]
+    if others and (placing.on_conflict == "fail" or len(others) > 1):
+        instead = ", or on_conflict=replace to replace it" if len(others) == 1 else ""
+        ids = [one.id for one in others[:_MOST_NAMES]]
+        message = (
+            f"{_some(len(others))} called '{filename}' here; send on_conflict=keep to add one more{instead}"
+        )
+        raise DocumentExists({"message": message, "document_ids": ids})
+    if not others:
+        return None
+    replaced = others[0]
+    if replaced.identity is None:
+        replaced.identity = f"{_PATH}{filename}"
+        session.flush()
+    return replaced.identity
+
+
+def _some(count: int) -> str:
+    return "a document is" if count == 1 else f"{count} documents are"
+
+
+def _check_present(document: Document | None, placing: Placing) -> None:
+    if placing.if_new and document is not None:
+        raise VersionMismatch("There is a document with this path already")
+    if placing.if_match is None:
+        return
+    if document is None:
+        raise VersionMismatch("There is no document with this path to replace")
+    if "*" not in placing.if_match and document.sha256 not in placing.if_match:
+        raise VersionMismatch(f"The document has changed: it is version {document.version} by now")
+
+
+def same_name(session: Session, document: Document) -> list[str]:
+    """The ids of the other documents of the same file name in the knowledge base, at most 20."""
+    others = _of_name(session, document.knowledge_base_id, document.filename)
+    return [one.id for one in others if one.id != document.id][:_MOST_NAMES]
+
+
+def _of_name(session: Session, base_id: str, filename: str) -> Sequence[Document]:
+    """The documents of a file name, the newest version of each; not those that came out of others."""
+    named = (Document.knowledge_base_id == base_id) & (Document.filename == filename)
+    query = select(Document).where(named, CURRENT, Document.parent_id.is_(None))
+    rows = session.scalars(query.order_by(Document.version.desc(), Document.id).limit(_MOST_NAMES * 2)).all()
+    newest = {row.identity or row.id: row for row in reversed(rows)}
+    return list(newest.values())
