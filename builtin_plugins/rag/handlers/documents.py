@@ -24,7 +24,7 @@ from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Up
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
 from builtin_plugins.rag.services import identities
-from builtin_plugins.rag.services.identities import Placing
+from builtin_plugins.rag.services.identities import Replacement
 from builtin_plugins.rag.services.records import Arrived
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import (
@@ -108,7 +108,7 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     received, build_tree = await receive(ctx)
     try:
         sent = received.fields
-        placing = Placing(
+        placing = Replacement(
             identities.identity_of(sent.get("path"), sent.get("external_id")), _on_conflict(sent)
         )
         return await _add(ctx, kb_id, received, build_tree, placing)
@@ -136,7 +136,7 @@ async def put(ctx: Context, kb_id: str, path: str) -> Answer:
     wanted = ctx.request.if_match
     digests = None if wanted is None else [one.value for one in wanted if not one.is_weak]
     is_new = any(one.value == "*" for one in ctx.request.if_none_match or ())
-    placing = Placing(identities.identity_of(path, None), if_match=digests, if_new=is_new)
+    placing = Replacement(identities.identity_of(path, None), if_match=digests, if_new=is_new)
     received, build_tree = await receive(ctx)
     try:
         received.filename = clean_name(path)
@@ -158,7 +158,7 @@ async def get_by_path(ctx: Context, kb_id: str, path: str) -> Answer:
 
 
 async def _add(
-    ctx: Context, kb_id: str, received: ReceivedFile, build_tree: bool, placing: Placing
+    ctx: Context, kb_id: str, received: ReceivedFile, build_tree: bool, placing: Replacement
 ) -> Answer:
     parsers, staged = ctx.resource(PARSERS), received.staged
     content_type = await parsers.detect(staged.path, received.filename)

@@ -20,7 +20,7 @@ from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earl
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
-from builtin_plugins.rag.services.identities import Placing
+from builtin_plugins.rag.services.identities import Replacement
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import (
@@ -39,7 +39,7 @@ from kernel.sdk.storage import page_of, read_page
 _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
 _ALL = 2**31 - 1
 """The limit of a page without one."""
-PLAIN = Placing()
+PLAIN = Replacement()
 """An upload that replaces nothing."""
 _MANY = 1000
 """Documents that are rendered in a thread: each takes about 5 µs."""
@@ -54,7 +54,7 @@ async def check_upload(caller: Caller, kb_id: str) -> None:
 
 
 async def add(
-    caller: Caller, kb_id: str, file: Arrived, placing: Placing = PLAIN
+    caller: Caller, kb_id: str, file: Arrived, placing: Replacement = PLAIN
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
@@ -66,7 +66,7 @@ async def add(
 
 
 def _add(
-    unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived, placing: Placing
+    unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived, placing: Replacement
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     digest = file.staged.sha256
@@ -90,7 +90,7 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
     staged = await caller.platform.blobs.stage(read_portions(path), limit)
     try:
         arrived = Arrived(staged, document.filename, document.content_type)
-        return await add(caller, kb_id, arrived, Placing(document.identity))
+        return await add(caller, kb_id, arrived, Replacement(document.identity))
     finally:
         staged.discard()
 

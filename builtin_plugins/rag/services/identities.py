@@ -26,7 +26,7 @@ CURRENT: Final[ColumnElement[bool]] = Document.status != SUPERSEDED
 
 
 @dataclass(frozen=True)
-class Placing:
+class Replacement:
     """What an upload replaces. `if_match` holds digests (SHA-256 in hex) of which the present version must
     have one, or ``*`` for any; `if_new` refuses if there is one.
     """
@@ -108,7 +108,7 @@ def present(session: Session, base_id: str, identity: str) -> Document | None:
 
 
 def settle_identity(
-    session: Session, base_id: str, filename: str, sha256: str, placing: Placing
+    session: Session, base_id: str, filename: str, sha256: str, placing: Replacement
 ) -> str | None:
     """The identity under which an upload goes; the knowledge base must be locked.
 
@@ -141,7 +141,7 @@ def _some(count: int) -> str:
     return "a document is" if count == 1 else f"{count} documents are"
 
 
-def _check_present(document: Document | None, placing: Placing) -> None:
+def _check_present(document: Document | None, placing: Replacement) -> None:
     if placing.if_new and document is not None:
         raise VersionMismatch("There is a document with this path already")
     if placing.if_match is None:
