@@ -47,7 +47,7 @@ async def test_a_file_whose_name_is_taken(site: Running, visitor: Visitor) -> No
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     newer = _file("handbook.md", b"# Travel handbook\n\nA hotel may cost up to 190 EUR a night.\n")
     await page.locator(BOX).set_input_files(newer)
-    notice = page.get_by_role("status").filter(has_text="There is another document of this name")
+    notice = page.get_by_role("status").filter(has_text="A document with this name is already here")
     await notice.wait_for()
     async with page.expect_response("**/upload") as sent:
         await notice.get_by_role("button", name="Replace").click()
@@ -60,7 +60,7 @@ async def test_a_file_whose_name_is_taken(site: Running, visitor: Visitor) -> No
     await expect(page.get_by_text("190 EUR")).to_be_visible()
     await page.get_by_role("link", name="Versions").click()
     await page.get_by_role("link", name="handbook.md").nth(1).click()
-    earlier = page.get_by_role("status").filter(has_text="This is an earlier version: 1")
+    earlier = page.get_by_role("status").filter(has_text="This is an earlier version (1)")
     await expect(page.get_by_text("185 euro")).to_be_visible()
     await earlier.get_by_role("button", name="Restore this version").click()
     await expect(page.get_by_text("185 euro")).to_be_visible()

@@ -140,11 +140,11 @@ function Refused({ items }) {
 function Taken({ items }) {
   const settle = (some, what) => some.forEach((item) => settleUpload(item.id, what));
   const replaceable = items.filter((item) => item.replaceable);
-  return html`<${Notice} tone="warn" title=${plural(items.length, "There is another document of this name", "There are other documents of {n} names")}
+  return html`<${Notice} tone="warn" title=${plural(items.length, "A document with this name is already here", "Documents with {n} of these names are already here")}
     action=${html`${replaceable.length === items.length && html`<${Button} small onClick=${() => settle(items, "replace")}>${t("Replace")}<//>`}
       <${Button} small onClick=${() => settle(items, "keep")}>${t("Keep both")}<//>
       <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => items.forEach((item) => removeUpload(item.id))} />`}>
-    ${named(items.map((item) => item.name))}. ${t("A replaced document answers no more, and can still be opened as an earlier version.")}<//>`;
+    ${named(items.map((item) => item.name))}. ${t("The one that is replaced is no longer used for answers, but can still be opened as an earlier version.")}<//>`;
 }
 
 /** Files identical to an existing document: nothing was added. */

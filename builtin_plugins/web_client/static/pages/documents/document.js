@@ -57,7 +57,7 @@ function Earlier({ base, document, mine }) {
   const restore = useAction(() =>
     api.restoreVersion({ kb_id: base, document_id: document.document_id }).then((made) => go(`/documents/${base}/${made.document_id}`), sayError),
   );
-  return html`<${Notice} tone="warn" title=${t("This is an earlier version: {n}", { n: number(document.version) })}
+  return html`<${Notice} tone="warn" title=${t("This is an earlier version ({n})", { n: number(document.version) })}
     action=${html`${newest && html`<${Button} small to=${`/documents/${base}/${newest.document_id}`}>${t("Open the newest")}<//>`}
       ${mine && html`<${Button} small busy=${restore.busy} onClick=${restore.run}>${t("Restore this version")}<//>`}`}>
     ${t("Replaced {when}. Answers no longer use it.", { when: dateTime(document.superseded_at) })}<//>`;
