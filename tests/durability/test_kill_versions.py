@@ -1,4 +1,4 @@
-"""A document is replaced again and again while processes are killed: a search finds one version at any time."""
+"""A document is replaced again and again while processes are killed: a search finds one version each time."""
 
 from __future__ import annotations
 
