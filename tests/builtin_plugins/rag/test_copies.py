@@ -122,7 +122,10 @@ async def test_names_that_the_question_asks_for(running: Running) -> None:
     for number, name in enumerate(("oslo.md", "bergen.md", "lervik.md")):
         await ingest(running, ann, base, name, text + " " * number)
     found_in = {}
-    for question in ("Which code opens the boathouses?", "Which code opens the boathouses in Oslo and Bergen?"):
+    for question in (
+        "Which code opens the boathouses?",
+        "Which code opens the boathouses in Oslo and Bergen?",
+    ):
         path = f"/v1/rag/knowledge-bases/{base}/search"
         items = (await ann.post(path, json={"question": question})).json()["items"]
         found_in[question] = sorted(item["source"] for item in items)
