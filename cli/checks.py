@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cli import running
 from cli.machine_checks import (
+    check_confinement,
     check_dev_ports,
     check_disk,
     check_home,
@@ -45,6 +46,7 @@ async def examine() -> AsyncIterator[Finding]:
     yield check_python()
     for finding in check_packages():
         yield finding
+    yield check_confinement()
     try:
         settings = running.kernel_settings()
     except StartupError as error:

@@ -20,6 +20,7 @@ from urllib.request import ProxyHandler, build_opener
 from packaging.requirements import Requirement
 
 from cli import running
+from kernel.libs.children.confinement import missing_confinement
 from kernel.plugins.diagnostics import Finding
 from kernel.plugins.loading import GROUP
 from kernel.process.server import bind
@@ -29,6 +30,10 @@ DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
 _REPAIR = "Linux makes a disk with errors read-only: see dmesg, then check it and mount it again."
 _ANSWERS = {"platform_answers": True}
+_CONFINE = (
+    "Use Linux 5.13 or later with Landlock enabled (lsm=landlock,…), on x86-64 or ARM64; in a container, use "
+    "a seccomp profile that permits it."
+)
 _MAKE_ROOM = "Free some space, or move PLATFORM_HOME to a larger disk."
 
 
@@ -99,6 +104,17 @@ def _locked() -> list[Requirement]:
     lock = checkout / name
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
     return [Requirement(line.removesuffix("\\")) for line in lines if line and line[0] not in "# "]
+
+
+def check_confinement() -> Finding:
+    """Check that the kernel can confine parsers and programs to the files that they are given."""
+    if lacks := missing_confinement():
+        text = (
+            "parsers and the programs that read what others sent (tesseract, ffmpeg, espeak-ng …) are "
+            f"limited, but not confined: this kernel lacks {' and '.join(lacks)}"
+        )
+        return Finding("children", "warning", text, _CONFINE)
+    return Finding("children", "ok", "parsers and programs are confined to the files that they are given")
 
 
 def check_home(home: Path) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, pa
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, RecognizedWord, begin_page
+from builtin_plugins.documents.mail.quotes import unframed_lines
 from builtin_plugins.documents.office.number_formats import date_text, duration_text, number_text, shown_as
 from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
@@ -93,6 +94,7 @@ __all__ = [
     "sheet_blocks",
     "shown_as",
     "subject_of",
+    "unframed_lines",
     "unread_part",
 ]
 

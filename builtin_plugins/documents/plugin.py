@@ -11,16 +11,11 @@ from builtin_plugins.documents.registry import PARSER_PROCESSES, PARSERS, Parser
 from builtin_plugins.documents.runner import parser_processes
 from kernel.sdk import (
     Children,
-    Diagnostic,
-    Finding,
-    HealthCheck,
     Platform,
     Plugin,
     Resource,
     hookimpl,
 )
-from kernel.sdk.operations import missing_confinement
-from kernel.sdk.telemetry import NotChecked
 
 
 class DocumentsPlugin(Plugin):
@@ -36,30 +31,8 @@ class DocumentsPlugin(Plugin):
         return [api]
 
     @hookimpl
-    def register_health_checks(self) -> Sequence[HealthCheck]:
-        return [HealthCheck("parsers", _check_confinement)]
-
-    @hookimpl
-    def register_diagnostics(self) -> Sequence[Diagnostic]:
-        return [Diagnostic("installation", _diagnose_confinement)]
-
-    @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
         return [Resource(PARSERS, _open_parsers), Resource(PARSER_PROCESSES, _open_parser_processes)]
-
-
-async def _check_confinement(_platform: Platform) -> None:
-    if lacks := missing_confinement():
-        raise NotChecked(f"limited, but not confined: this kernel lacks {' and '.join(lacks)}")
-
-
-async def _diagnose_confinement(_platform: Platform) -> AsyncIterator[Finding]:
-    """Check that parsers reach nothing but their document."""
-    if lacks := missing_confinement():
-        text = f"they are limited, but not confined: this kernel lacks {' and '.join(lacks)}"
-        yield Finding("parsers", "warning", text, "Use Linux 5.13 or later with Landlock enabled.")
-    else:
-        yield Finding("parsers", "ok", "confined to their document")
 
 
 @asynccontextmanager

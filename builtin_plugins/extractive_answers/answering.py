@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
-from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows
+from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows, text_of
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence, Quote, Support
 
 _LONGEST_HEADING = 80
@@ -17,7 +17,7 @@ def answer(asked: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
     windows = best_windows(Rarity(asked, passages), passages)
     if not windows or not asked.words:
         return Support(0.0, is_enough=False, is_hopeful=False)
-    signs = Signs.read(asked, passages, windows[0].passage)
+    signs = Signs.read(asked, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
     return Support(
         confidence_of(signs),
@@ -30,7 +30,7 @@ def answer(asked: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
 def _quote(window: Window, passages: Sequence[QuotablePassage]) -> Quote:
     """The window's text; below a heading that has a word of the question that the text lacks, with that."""
     sentences = passages[window.passage].sentences[window.first : window.last + 1]
-    text = " ".join(one.text for one in sentences)
+    text = text_of(window, passages)
     heading = _heading(sentences[0], passages[window.passage].sentences)
     known = frozenset[int]().union(*(one.words for one in sentences))
     if heading is None or heading.words <= known or len(heading.text) > _LONGEST_HEADING:

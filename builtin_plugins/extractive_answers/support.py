@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 from builtin_plugins.extractive_answers.weights import BIAS, CONFIDENCE, WEIGHTS
-from builtin_plugins.rag.api import AskedWords, QuotablePassage
+from builtin_plugins.rag.api import AskedWords, Passage, QuotablePassage, bare_text
 
 _CLEARLY = 0.12
 """Similarity from which a passage in another language counts as about the question."""
@@ -22,9 +22,9 @@ class Signs:
     """What tells passages that hold an answer from those that don't; each is told with what it brings.
 
     `near` is the similarity of the best passage, `lead` how much nearer the quoted passage is than the next,
-    `coverage` its share of the question's words. `unnamed` is the share of the question's names that no
-    passage has, 1 if it lacks a code or number. `foreign` is 1 if the quoted passage is in another language,
-    whose words can't match, and near the question.
+    apart from other documents that say the same; `coverage` its share of the question's words. `unnamed` is
+    the share of the question's names that no passage has, 1 if it lacks a code or number. `foreign` is 1 if
+    the quoted passage is in another language, whose words can't match, and near the question.
     """
 
     near: float
@@ -34,10 +34,15 @@ class Signs:
     foreign: float
 
     @classmethod
-    def read(cls, asked: AskedWords, passages: Sequence[QuotablePassage], quoted: int) -> Signs:
-        """The signs of an answer from the passage `quoted`, by its index."""
+    def read(cls, asked: AskedWords, passages: Sequence[QuotablePassage], quoted: int, text: str) -> Signs:
+        """The signs of an answer from the passage `quoted`, by its index, whose sentences are `text`."""
         near, home = [one.passage.near or 0.0 for one in passages], passages[quoted]
-        others = [one for at, one in enumerate(near) if at != quoted]
+        said = bare_text(text)
+        others = [
+            near[at]
+            for at, one in enumerate(passages)
+            if at != quoted and not _says_same(one.passage, home.passage, said)
+        ]
         return cls(
             near=near[0],
             lead=near[quoted] - max(others, default=_UNRELATED),
@@ -45,6 +50,11 @@ class Signs:
             unnamed=_unnamed(asked, passages, translated=home.is_foreign),
             foreign=_foreign(asked, home),
         )
+
+
+def _says_same(one: Passage, home: Passage, said: str) -> bool:
+    """Whether a passage of another document has this text, too."""
+    return one.document_id != home.document_id and said in bare_text(one.text)
 
 
 def support_of(signs: Signs) -> float:

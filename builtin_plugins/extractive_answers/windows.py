@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
+from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence, bare_text
 
 LONGEST = 60
 """Words of the best window, unless its first sentence alone is longer."""
@@ -105,10 +105,15 @@ def _windows(
             yield Window(at, first, last, peak + share + _RANK * rank + _EACH * each + _LENGTH * used, share)
 
 
+def text_of(window: Window, passages: Sequence[QuotablePassage]) -> str:
+    """The sentences of a window."""
+    return " ".join(one.text for one in _sentences(window, passages))
+
+
 def _repeats(one: Window, other: Window, passages: Sequence[QuotablePassage]) -> bool:
-    """Whether two windows share a sentence, as the passages of a document overlap."""
-    return not {each.text for each in _sentences(one, passages)}.isdisjoint(
-        each.text for each in _sentences(other, passages)
+    """Whether two windows share a sentence, as the passages of a document overlap, and mails are quoted."""
+    return not {bare_text(each.text) for each in _sentences(one, passages)}.isdisjoint(
+        bare_text(each.text) for each in _sentences(other, passages)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from builtin_plugins.graph_rag.api import GraphSight, sight_of
@@ -16,6 +17,7 @@ from kernel.sdk import (
     Unavailable,
     Unprocessable,
 )
+from kernel.sdk.operations import Reach
 
 from .children import RDF_CHILDREN
 from .endpoint import ENDPOINT, RESULTS, SparqlEndpoint
@@ -54,16 +56,16 @@ async def _ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
         return await _ask_endpoint(platform, endpoint, sight, task)
     async with platform.resource(RDF_GRAPHS).snapshot(sight) as (snapshot, merged):
         task["merged"] = merged
-        found = await _work(platform, _ANSWER, task, str(snapshot))
+        found = await _work(platform, _ANSWER, task, snapshot)
     return SparqlAnswer(found.get("results"), found.get("graph"), found["truncated"])
 
 
-async def _work(platform: Platform, target: str, task: dict[str, Any], *arguments: str) -> dict[str, Any]:
+async def _work(platform: Platform, target: str, task: dict[str, Any], *folders: Path) -> dict[str, Any]:
     """Run a task in a child process. Raises Unprocessable, QueryTooExpensive, Unavailable."""
     job = platform.scratch.new(".json")
     try:
         await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
-        found = await call_child(platform, target, *arguments, str(job))
+        found = await call_child(platform, target, *folders, job)
     finally:
         await asyncio.to_thread(job.unlink, missing_ok=True)
     if "refused" in found:
@@ -95,13 +97,20 @@ async def _ask_endpoint(
     )
 
 
-async def call_child(platform: Platform, target: str, *arguments: Any) -> dict[str, Any]:
-    """Call a function over RDF in a child process. Raises QueryTooExpensive, Unavailable."""
+async def call_child(platform: Platform, target: str, *arguments: Path | str | int) -> dict[str, Any]:
+    """Call a function over RDF in a child process, which may read the files and folders among its arguments.
+
+    Raises QueryTooExpensive, Unavailable.
+    """
+    places = [str(one.absolute()) for one in arguments if isinstance(one, Path)]
+    given = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
     settings = platform.settings_of(RdfSettings)
     seconds = settings.sparql_seconds
     limits = ChildLimits(settings.sparql_memory_mb, seconds, seconds, output_bytes=_OUTPUT)
     try:
-        found: dict[str, Any] = await platform.resource(RDF_CHILDREN).call(target, *arguments, limits=limits)
+        found: dict[str, Any] = await platform.resource(RDF_CHILDREN).call(
+            target, *given, limits=limits, reach=Reach(places)
+        )
     except ChildFailed as error:
         if error.reason in _TOO_MUCH:
             raise QueryTooExpensive(_TOO_MUCH[error.reason]) from None

@@ -25,7 +25,7 @@ async def take_in(caller: Caller, request: ImportRequest) -> Constructed:
     try:
         await asyncio.to_thread(file.write_text, request.content, encoding="utf-8")
         async with platform.resource(QUERY_TURNS).turn(caller.principal.subject):
-            found = await call_child(platform, _READ, str(file), request.format, _MOST_STATEMENTS)
+            found = await call_child(platform, _READ, file, request.format, _MOST_STATEMENTS)
     finally:
         await asyncio.to_thread(file.unlink, missing_ok=True)
     if "refused" in found:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from builtin_plugins.graph_rag.api import GRAPHS_GONE, GraphSight
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault, Platform, ResourceKey, Unavailable
+from kernel.sdk.operations import Reach
 
 from . import row_file
 from .children import RDF_CHILDREN
@@ -238,7 +239,8 @@ class LiveRdf:
         file = self._platform.scratch.new(".jsonl")
         try:
             await asyncio.to_thread(row_file.write, file, graphs)
-            await self._children.call(_FILL, str(place), str(file), limits=_COPYING)
+            reach = Reach([str(file.absolute())], [str(place)])
+            await self._children.call(_FILL, *reach.writes, *reach.reads, limits=_COPYING, reach=reach)
         except (ChildFailed, MachineFault) as error:
             await self._let_go()
             raise StoreFailed(f"{type(error).__name__}: {error}") from None
@@ -312,7 +314,9 @@ class LiveRdf:
                 await self._do(store.start_over)
                 await self._outdate()
                 return
-            call = self._children.call(_COPY, str(place), str(store.copy_place), limits=_COPYING)
+            await asyncio.to_thread(store.copy_place.mkdir)  # the child may fill it, and make no other
+            reach = Reach([str(place)], [str(store.copy_place)])
+            call = self._children.call(_COPY, *reach.reads, *reach.writes, limits=_COPYING, reach=reach)
             copying = self._copying = asyncio.create_task(call)
         await asyncio.wait([copying])
         self._copying = None

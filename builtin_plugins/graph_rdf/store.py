@@ -306,11 +306,13 @@ def fill(place: str, rows: str) -> bool:
 def copy(source: str, target: str) -> bool:
     """Copy the statements of a snapshot to a new store. Runs in its own process, as it keeps a core busy.
 
-    Raises FileExistsError if the target exists.
+    Raises FileExistsError if there is something at the target.
     """
     import pyoxigraph as ox
 
-    Path(target).mkdir()
+    Path(target).mkdir(exist_ok=True)
+    if any(Path(target).iterdir()):
+        raise FileExistsError(target)
     made, reading = _opened(Path(target)), ox.Store.read_only(source)
     coming, going = os.pipe()
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, false, func, or_, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.long_jobs.schemas import JobOut, JobQuery, RunningJob, render, running
+from builtin_plugins.long_jobs.schemas import EndedJob, JobOut, JobQuery, RunningJob, render, running
 from kernel.sdk import (
     Caller,
     Conflict,
@@ -80,6 +81,23 @@ def running_jobs(session: Session, kind: str) -> list[RunningJob]:
     """
     wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
     return [running(row) for row in session.scalars(select(JobRecord).where(wanted))]
+
+
+def jobs_at(session: Session, kind: str, moment: datetime) -> list[EndedJob]:
+    """The long jobs of a kind that were under way at a moment in the past, and are done."""
+    wanted = (
+        (JobRecord.name == kind)
+        & (JobRecord.status == "done")
+        & JobRecord.title.is_not(None)
+        & (JobRecord.started_at < moment)
+        & (JobRecord.finished_at > moment)
+    )
+    rows = session.scalars(select(JobRecord).where(wanted))
+    return [
+        EndedJob(row.subject, row.started_at, row.finished_at)
+        for row in rows
+        if row.started_at is not None and row.finished_at is not None
+    ]
 
 
 def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: bool = False) -> JobRecord:

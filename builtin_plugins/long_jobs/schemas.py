@@ -53,6 +53,18 @@ class RunningJob(NamedTuple):
     eta_seconds: int | None
 
 
+class EndedJob(NamedTuple):
+    """A job that is done, and when it was worked on."""
+
+    subject: str | None
+    started_at: datetime
+    finished_at: datetime
+
+    def share_since(self, moment: datetime) -> float:
+        """The share of its time that came after a moment in it."""
+        return (self.finished_at - moment) / (self.finished_at - self.started_at)
+
+
 class JobQuery(PageQuery):
     """Which jobs to list; all given filters must match."""
 

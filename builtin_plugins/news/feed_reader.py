@@ -21,6 +21,7 @@ from kernel.sdk import (
     Platform,
     ResourceKey,
 )
+from kernel.sdk.operations import Reach
 
 _CALL = CallLimits(total_seconds=30, body_bytes=5 * 1024 * 1024, redirects=3)
 _PARSE = ChildLimits(memory_mb=400, cpu_seconds=20, wall_seconds=40, output_bytes=16 * 1024 * 1024)
@@ -83,7 +84,9 @@ class FeedReader:
             await asyncio.to_thread(source.write_bytes, content)
             try:
                 found: dict[str, Any] = await self.children.call(
-                    "builtin_plugins.news.parsing:read_feed", str(source), base, most, limits=_PARSE
+                    *("builtin_plugins.news.parsing:read_feed", str(source), base, most),
+                    limits=_PARSE,
+                    reach=Reach([str(source)]),
                 )
             except ChildFailed as error:
                 raise FeedUnreadable(_REASONS.get(error.reason, "it can't be read")) from None

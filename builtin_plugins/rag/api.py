@@ -12,6 +12,7 @@ from builtin_plugins.rag.answering.quotations import QuotablePassage as Quotable
 from builtin_plugins.rag.answering.quotations import QuotableSentence as QuotableSentence
 from builtin_plugins.rag.answering.quotations import Quote as Quote
 from builtin_plugins.rag.answering.quotations import Support as Support
+from builtin_plugins.rag.answering.quotations import bare_text as bare_text
 from builtin_plugins.rag.contents import CONTENTS as CONTENTS
 from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
 from builtin_plugins.rag.contents import BaseContents as BaseContents

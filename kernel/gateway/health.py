@@ -12,6 +12,7 @@ from kernel import __version__
 from kernel.errors import Unhealthy
 from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, RemoteServices, Service, in_order
 from kernel.hooks import hookspecs
+from kernel.libs.children.confinement import missing_confinement
 from kernel.libs.live_cache import LiveCache
 from kernel.observe.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
 from kernel.plugins.offers import OFFERS
@@ -132,6 +133,11 @@ async def _check_plugins(platform: Platform) -> None:
         raise Unhealthy("; ".join(f"{name}: {reason}" for name, reason in bad.items()))
 
 
+async def _check_confinement(_platform: Platform) -> None:
+    if lacks := missing_confinement():
+        raise NotChecked(f"limited, but not confined: this kernel lacks {' and '.join(lacks)}")
+
+
 def check_name(service: str) -> str:
     """The key of a service in the `checks` of the gateway's health."""
     return service.replace("-", "_")
@@ -140,12 +146,12 @@ def check_name(service: str) -> str:
 _DATABASE = HealthCheck("database", _check_database, critical=True)
 
 
-OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins")
+OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins", "child_processes")
 """Names of the kernel's own checks."""
 
 
 def kernel_checks(platform: Platform) -> list[HealthCheck]:
-    """Database, disk, cache (also as `redis`, if it is Redis) and plugins."""
+    """Database, disk, cache (also as `redis`, if it is Redis), plugins and child processes."""
     settings = platform.settings
     redis = settings.redis_url is not None and settings.cache_store == "auto"
     cache = ("cache", "redis") if redis else ("cache",)
@@ -154,6 +160,7 @@ def kernel_checks(platform: Platform) -> list[HealthCheck]:
         HealthCheck("disk", lambda platform: platform.disk.check(), critical=True),
         *(HealthCheck(name, _check_cache) for name in cache),
         HealthCheck("plugins", _check_plugins),
+        HealthCheck("child_processes", _check_confinement),
     ]
 
 

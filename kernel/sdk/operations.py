@@ -1,7 +1,7 @@
 """What an operator decides: settings in effect, plugins and their states, starts."""
 
 from kernel.libs import mapped
-from kernel.libs.children.confinement import Reach, missing_confinement
+from kernel.libs.children.confinement import Reach
 from kernel.libs.slots import take_slot
 from kernel.plugins.actions import Tier
 from kernel.plugins.diagnostics import PluginPackage
@@ -35,7 +35,6 @@ __all__ = [
     "fits_contract",
     "hosts_and_networks",
     "mapped",
-    "missing_confinement",
     "origins",
     "request_restart",
     "settings_in_effect",

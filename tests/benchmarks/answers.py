@@ -26,7 +26,7 @@ from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.extractive_answers.answering import answer
 from builtin_plugins.extractive_answers.support import Signs
-from builtin_plugins.extractive_answers.windows import Rarity, best_windows
+from builtin_plugins.extractive_answers.windows import Rarity, best_windows, text_of
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.answering.matching import asked_words, quotable
@@ -80,7 +80,11 @@ class Answerer:
         quoted = {int(passages[quote.passage].chunk_id) for quote in made.quotes}
         right = case.kind == "there" and case.is_answered(text, quoted)
         windows = best_windows(Rarity(asked, found), found)
-        signs = Signs.read(asked, found, windows[0].passage) if windows and asked.words else None
+        signs = (
+            Signs.read(asked, found, windows[0].passage, text_of(windows[0], found))
+            if windows and asked.words
+            else None
+        )
         refused = not made.is_enough
         return Given(case, right, refused, count_words(text), made.probability, took, signs)
 

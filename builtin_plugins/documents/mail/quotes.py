@@ -32,6 +32,9 @@ _DIGIT: Final = re.compile(r"\d")  # of the date: "The poet wrote:" introduces n
 _SENT: Final = re.compile(
     r"^(?:Sent|Gesendet|Envoyé|Enviad[oa](?: el| em)?|Inviato|Verzonden|Sendt|Skickat|Wysłano|Отправлено)\s?:"
 )
+_OWN_HEADER: Final = re.compile(r"^(?:Subject|Date): \S")
+_FRAME_ENDS: Final = (":", "-")  # the patterns take long
+_DATED: Final = re.compile(rf"{_SENT.pattern}|^Date: ")
 _MOST_INTRODUCING: Final = 16  # lines
 _MOST_LINES: Final = 1_000_000
 _LEAST_CHARS: Final = 12
@@ -57,6 +60,26 @@ class Quotes:
         omit("quoted", int(repeats))
         if len(self._seen) < _MOST_LINES:
             self._seen |= reply.lines
+
+
+def unframed_lines(text: str) -> list[str]:
+    """The lines of a message without what only introduces them: headers with a date, "On Monday, Ann wrote:",
+    Outlook's separators. Blank lines are left out; marks of quotes stay.
+    """
+    kept: list[str] = []
+    run: list[str] = []  # lines that may be headers
+    for line in [*text.splitlines(), ""]:
+        words = line.strip(" \t\r>")
+        if ":" in words and (_HEADER.match(words) or _OWN_HEADER.match(words)):
+            run.append(line)
+            continue
+        if not any(_DATED.match(one.strip(" \t\r>")) for one in run):
+            kept += run
+        run = []
+        is_frame = words[-1:] in _FRAME_ENDS and (_INTRODUCED.match(words) or _SEPARATOR.match(words))
+        if words and not is_frame:
+            kept.append(line)
+    return kept
 
 
 class _Reply:

@@ -12,6 +12,7 @@ from striprtf.striprtf import rtf_to_text
 
 from builtin_plugins.documents.blocks import Block, UnparsableDocument
 from builtin_plugins.documents.cleaning import is_power, pieces
+from builtin_plugins.documents.office.rtf_formulas import with_formulas
 from builtin_plugins.documents.office.rtf_groups import (
     CELL_END,
     RAISED,
@@ -21,6 +22,7 @@ from builtin_plugins.documents.office.rtf_groups import (
     end_of_document,
     without_binary,
 )
+from builtin_plugins.documents.office.rtf_hidden import without_hidden
 from builtin_plugins.documents.tables.portions import portions_of_sheet
 
 _MAX_BYTES: Final = 32 * 1024 * 1024
@@ -48,7 +50,8 @@ def blocks_of(rtf: bytes) -> Iterator[Block]:
         data = data[: end_of_document(data)]
         if not data:
             raise UnparsableDocument("corrupt", "rtf: the file ends inside a group")
-    text = str(rtf_to_text(arranged(data).decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+    data = arranged(with_formulas(without_hidden(data)))
+    text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     *parts, last = _with_powers(text).split(ROW_END)
     rows: list[str] = []
     for part in parts:

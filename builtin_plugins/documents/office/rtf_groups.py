@@ -1,9 +1,9 @@
 """Rearranges what the RTF converter drops or mixes up, before it reads the file.
 
 It drops footnotes, comments, text boxes, headers and footers with the groups that contain them, as well as
-what embedded objects show and text that is there twice, for readers with and without Unicode; it keeps what
-tracked changes deleted, mixes up Asian letters, and shows neither where a table row begins nor what is
-superscript.
+what embedded objects show, numbers of old lists and text that is there twice, for readers with and without
+Unicode; it keeps what tracked changes deleted, mixes up Asian letters, and shows neither where a table row
+begins nor what is superscript.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
 # Possessive: there is only one way to assign the white space between two words.
 _WORD: Final = rb"\s{0,4}+\\(?:\*|[a-z]{1,32}+-?+\d{0,10}+ ?+)"
 # The control words at the start of a group: the first decides, but `\deleted` may follow others.
-_BESIDE: Final = (
-    rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt%s|(?P<page>(?:header|footer)[lrf]?))(?![a-z])"
+_APART: Final = re.compile(
+    rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt|shprslt|dptxbxtext|(?P<page>(?:header|footer)[lrf]?))(?![a-z])"
 )
-_APART: Final = re.compile(_BESIDE % b"")
-# Word repeats the text of a box for programs from before 1997, which write nothing else.
-_OLD_APART: Final = re.compile(_BESIDE % b"|dptxbxtext")
 _BOX: Final = b"\\shptxt"
+_OLD_BOX: Final = b"\\dptxbxtext"
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
 # The text without Unicode comes first, in a group of its own.
 _TWICE: Final = re.compile(rb"\\upr\s{0,4}\Z")
 _TWICE_CHARS: Final = 8
-_SHOWN: Final = re.compile(rb"(?<!\\)\\(?:object|result|upr|\*\s{0,4}\\ud)(?![a-z0-9-]) ?")
+_SHOWN: Final = re.compile(rb"(?<!\\)\\(?:object|result|upr|pntext|\*\s{0,4}\\ud)(?![a-z0-9-]) ?")
+# The number of a list's item; programs that write it newly repeat it for readers from before 1997.
+_OLD_NUMBER: Final = re.compile(rb"\s{0,4}\\pntext(?![a-z])")
+_NUMBER: Final = b"\\listtext"
+# A drawing, and what readers from before 1997 show in its place.
+_DRAWING: Final = re.compile(rb"\s{0,4}\\shp(?![a-z])")
+_LOOK: Final = re.compile(rb"\s{0,4}\\shprslt(?![a-z])")
 # Superscript, or letters raised by some half points, as LibreOffice writes it.
 _TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
 # A two-byte letter; many programs write its second byte as the ASCII character with that code.
@@ -65,21 +69,39 @@ def arranged(data: bytes) -> bytes:
     """The file without deleted text, with notes, boxes, headers and footers moved to its end, and marks
     around rows and before superscript.
     """
-    apart = _APART if _BOX in data else _OLD_APART
-    gone = _groups(data, lambda at: _is_deleted(data, at) and not apart.match(data, at))
-    data = b"".join(_between(data, gone))
-    moved = _groups(data, lambda at: apart.match(data, at) is not None)
+    gone = groups(data, lambda at: _is_deleted(data, at) and not _APART.match(data, at))
+    data = without_repetitions(b"".join(between(data, gone)))
+    # In these, the box inside is meant.
+    drawn = {start + 1 for start, end in groups(data, _at(data, _LOOK)) if _OLD_BOX in data[start:end]}
+    moved = groups(data, lambda at: at not in drawn and _APART.match(data, at) is not None)
     beside: dict[bytes, bytes] = {}
     for start, end in moved:
-        word = apart.match(data, start + 1)
+        word = _APART.match(data, start + 1)
         assert word is not None
         text = data[word.end() : end - 1]
         # Each section repeats its headers.
         beside.setdefault(text if word["page"] else b"%d" % start, b"{\\par " + text + b"\\par}")
-    whole = b"".join(_between(data, moved))
+    whole = b"".join(between(data, moved))
     last = whole.rfind(b"}")
     whole = _TWO_BYTES.sub(_in_hexadecimal, b"".join([whole[:last], *beside.values(), whole[last:]]))
     return _TOLD.sub(_marked, _SHOWN.sub(b"", whole))
+
+
+def without_repetitions(data: bytes) -> bytes:
+    """The file without what only repeats something for readers from before 1997: the numbers of lists, and
+    the texts of drawings.
+    """
+    repeated = groups(data, _at(data, _OLD_NUMBER)) if _NUMBER in data else []
+    for start, end in groups(data, _at(data, _DRAWING)) if _BOX in data else ():
+        drawing = data[start:end]
+        if _BOX in drawing:
+            repeated += [(start + one, start + other) for one, other in groups(drawing, _at(drawing, _LOOK))]
+    return b"".join(between(data, sorted(repeated)))
+
+
+def _at(data: bytes, word: re.Pattern[bytes]) -> Callable[[int], bool]:
+    """Whether a group begins with this word, asked with where its content begins."""
+    return lambda at: word.match(data, at) is not None
 
 
 def _is_deleted(data: bytes, at: int) -> bool:
@@ -87,16 +109,16 @@ def _is_deleted(data: bytes, at: int) -> bool:
     return bool(_DELETED.match(data, at) or _TWICE.search(data[max(0, at - 1 - _TWICE_CHARS) : at - 1]))
 
 
-def _between(data: bytes, groups: list[tuple[int, int]]) -> Iterator[bytes]:
+def between(data: bytes, parts: list[tuple[int, int]]) -> Iterator[bytes]:
     """What isn't in any of the groups."""
     place = 0
-    for start, end in groups:
+    for start, end in parts:
         yield data[place:start]
         place = end
     yield data[place:]
 
 
-def _groups(data: bytes, is_meant: Callable[[int], bool]) -> list[tuple[int, int]]:
+def groups(data: bytes, is_meant: Callable[[int], bool]) -> list[tuple[int, int]]:
     """Where the groups are that are meant, asked with where their content begins; only the outermost of
     nested ones.
     """

@@ -18,6 +18,7 @@ from kernel.sdk import (
     utc_now,
 )
 from kernel.sdk.http import ReceivedFile
+from kernel.sdk.operations import Reach
 
 from ..errors import NotAWheel, NotEditable
 from ..models import Listing
@@ -49,10 +50,10 @@ async def check_editable(caller: Caller, plugin_id: str) -> None:
 
 async def add_wheel(caller: Caller, plugin_id: str, file: ReceivedFile) -> ListingOut:
     """Read a wheel and store its metadata in the listing. Raises ListingNotFound, NotEditable, NotAWheel."""
-    path = str(file.staged.path)
+    path = str(file.staged.path.absolute())
     try:
         said: dict[str, Any] = await caller.platform.resource(WHEELS).call(
-            _READ, path, file.filename, limits=_LIMITS
+            _READ, path, file.filename, limits=_LIMITS, reach=Reach([path])
         )
     except ChildFailed as error:
         raise NotAWheel(f"The file can't be read as a wheel ({error.reason})") from None

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from builtin_plugins.rag.passages import Passage
 
 
+def bare_text(text: str) -> str:
+    """A text without white space and marks of quotes (``>``): copies differ in these."""
+    return "".join(text.split()).replace(">", "")
+
+
 @dataclass(frozen=True, slots=True)
 class QuotableSentence:
     """A sentence, list item, heading or table row of a passage, by its place in the text.

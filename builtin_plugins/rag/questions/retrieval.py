@@ -16,6 +16,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
+from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -97,6 +98,9 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
     return sorted(scored, key=lambda hit: (-hit.score, -hit.cosine))
 
 
+_MORE = 4
+"""How many times as many passages to look at if some are copies of others."""
+
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
     select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
@@ -128,8 +132,23 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
     The filter is resolved to documents first and applied in the search, before ranking. If the embedding
-    model was changed meanwhile, the search is repeated. Raises Unavailable when embedding fails.
+    model was changed meanwhile, the search is repeated. Of copies in several documents the best is found, and
+    so many more passages. Raises Unavailable when embedding fails.
     """
+    looked = sought.top_k
+    found = await _current(platform, bases, sought)
+    different = without_copies(found.passages, sought.text)
+    while len(different) < min(sought.top_k, len(found.passages)) and looked == len(found.passages):
+        looked *= _MORE
+        found = await _current(platform, bases, replace(sought, top_k=looked))
+        different = without_copies(found.passages, sought.text)
+        if looked > MOST_COMPARED:
+            break
+    return replace(found, passages=different[: sought.top_k])
+
+
+async def _current(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
+    """Search by the models that the knowledge bases have now."""
     try:
         return await _retrieve(platform, bases, sought)
     except EngineChanged:

@@ -46,6 +46,7 @@ from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import engine_changed
 from builtin_plugins.rag.services.loading import languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
+from builtin_plugins.rag.services.scan_languages import unread_language
 from builtin_plugins.rag.services.unchanged import KnownVectors, known_vectors
 from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.services.versions import replace_earlier
@@ -221,6 +222,7 @@ class Ingestion:
         self._language: str | None = None
         self._subject = ""
         self._known = KnownVectors({}, "")
+        self._doubts: str | None = None
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
@@ -238,6 +240,7 @@ class Ingestion:
                 raise _Large
             if first is not None:
                 (self._language,) = await languages_of(self._platform, [first.text])
+                self._doubts = self._language_doubts(parsed, first.text)
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
             self._known = await known_vectors(self._platform, self._base, self._document)
             self._progress.count(parsed, passages, done)
@@ -246,6 +249,11 @@ class Ingestion:
             self._progress.complete()
         finally:
             sink.unlink(missing_ok=True)
+
+    def _language_doubts(self, parsed: ParsedDocument, text: str) -> str | None:
+        if self._platform.resource(PARSERS).recognizer is not None:
+            return None  # it knows other languages than tesseract
+        return unread_language(parsed, text, self._language, self._settings.ocr_languages)
 
     async def _check_room(self, passages: int) -> None:
         """Raises _NoRoom if the account or the organization may not have this many passages more."""
@@ -384,7 +392,7 @@ class Ingestion:
         count = self._platform.resource(VECTORS).publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")
-        document.notice = " ".join(filter(None, (unread_part(parsed), self._left_out))) or None
+        document.notice = " ".join(filter(None, (unread_part(parsed), self._doubts, self._left_out))) or None
         complete(unit, self._platform, document, self._base, count, parsed.page_count)
         forget(unit, self._platform, document)
         note_outcome(unit, "success")

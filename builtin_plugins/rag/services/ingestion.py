@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import PLAIN
-from builtin_plugins.long_jobs.api import RunningJob, running_jobs
+from builtin_plugins.long_jobs.api import RunningJob, jobs_at, running_jobs
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
@@ -123,12 +123,14 @@ def _reading(session: Session, kb_id: str) -> list[_Reading]:
 
 class _Pace(NamedTuple):
     """What was done lately, and in how many seconds: completed documents, and passages and bytes (by kind)
-    including those of documents still being read, bytes as far as their pace is known.
+    including those of documents still being read, bytes as far as their pace is known. `measured` are the
+    bytes that this says something about: the whole of documents that were begun earlier.
     """
 
     documents: int
     passages: float
     sizes: Mapping[str, float]
+    measured: Mapping[str, float]
     seconds: float
 
 
@@ -148,7 +150,7 @@ def _seconds_left(
         speeds = [one.speed(now) for one in alike]
         speed = max(pace.sizes.get(kind, 0.0) / pace.seconds, sum(speeds))
         left = others + sum(one.left for one in alike)
-        measured = max(pace.sizes.get(kind, 0.0), sum(one.measured for one in alike))
+        measured = max(pace.measured.get(kind, 0.0), sum(one.measured for one in alike))
         if not speed or left > _REACH * measured:
             return None
         under_way = sum((one.seconds or 0) * each for one, each in zip(alike, speeds, strict=True))
@@ -166,15 +168,32 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
     query = select(func.count(), passages, func.min(Document.uploaded_at)).where(lately)
     documents, read, first = session.execute(query).one()
     sizes: dict[str, float] = defaultdict(float, _sizes(session, lately))
+    measured = dict(sizes)
     if since is None and first is not None:
         began = max(began, first)
     seconds = max(1.0, (now - began).total_seconds())
+    before = 0.0  # passages
+    for document, early in _begun_before(session, kb_id, began):
+        sizes[_kind(document.content_type)] -= early * document.size_bytes
+        before += early * document.chunk_count
     shares = [(one, one.lately(began, now)) for one in reading]
     earlier = sum(one.passages * (1 - share) for one, share in shares)
     for one, share in shares:
         if one.speed(now):
             sizes[one.kind] += (one.size - one.left) * share
-    return _Pace(int(documents), int(read) + int(under_way) - earlier, sizes, seconds)
+    count = int(read) - before + int(under_way) - earlier
+    return _Pace(int(documents), count, sizes, measured, seconds)
+
+
+def _begun_before(session: Session, kb_id: str, began: datetime) -> list[tuple[Document, float]]:
+    """The completed documents that were being read at this moment, each with its share read before."""
+    jobs = {job.subject: job for job in jobs_at(session, INGEST.name, began)}
+    mine = (Document.knowledge_base_id == kb_id) & (Document.status == "completed")
+    lately = mine & (Document.completed_at >= began) & Document.id.in_(jobs)
+    return [
+        (one, 1.0 - jobs[one.id].share_since(began))
+        for one in session.scalars(select(Document).where(lately))
+    ]
 
 
 def _position(session: Session, kb_id: str) -> int:

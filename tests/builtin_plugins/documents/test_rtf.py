@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from builtin_plugins.documents.cleaning import clean
 from builtin_plugins.documents.detection import RTF, detect_media_type
 from builtin_plugins.documents.office import from_rtf
+from builtin_plugins.documents.omissions import COUNTED, Omission
 
 ROW = "\\trowd\\cellx2000\\cellx4000\\pard\\intbl {}\\cell {}\\cell\\trowd\\cellx2000\\cellx4000\\row\n"
 
@@ -129,3 +131,79 @@ def test_bytes_after_the_last_brace(tmp_path: Path, after: bytes) -> None:
     path = tmp_path / "a.rtf"
     path.write_bytes(b"{\\rtf1 High {\\b water} at nine.}" + after)
     assert "".join(block.text for block in from_rtf.parse(path)).strip() == "High water at nine."
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        # Word 97 and later, with what older readers show; two boxes; older programs; only the old form.
+        "{\\shp{\\*\\shpinst{\\shptxt A note.}}{\\shprslt{\\*\\do\\dptxbx{\\dptxbxtext A note.}\\dpx1}}}",
+        "{\\shp{\\*\\shpinst{\\shptxt A note.}}{\\shprslt \\pard A note.\\par}}",
+        "{\\shp{\\*\\shpinst\\shpz1}{\\shprslt \\pard A note.\\par}}{\\footnote {\\shptxt Other.}}",
+        "{\\shp{\\*\\shpinst\\shpz1}{\\shprslt{\\*\\do\\dptxbx{\\dptxbxtext A note.}}}}{\\shptxt Other.}",
+    ],
+)
+def test_drawings_for_older_readers(tmp_path: Path, drawing: str) -> None:
+    (text,) = texts(tmp_path, f"The limit is{drawing} 85 degrees.\\par")
+    assert text.startswith("The limit is 85 degrees.") and text.count("A note.") == 1
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "{\\pntext\\f0 1.\\tab}{\\*\\pn\\pnlvlbody{\\pntxta .}}",
+        "{\\listtext\\pard\\plain 1.\\tab}",
+        "{\\listtext 1.\\tab}{\\*\\pn{\\pntxta .}}{\\pntext 1.\\tab}",
+    ],
+)
+def test_numbers_of_lists(tmp_path: Path, number: str) -> None:
+    assert texts(tmp_path, f"{number}Rinse the filter.\\par") == ["1.\tRinse the filter."]
+
+
+MATH = "{{\\mmath {{\\*\\moMathPara{{\\*\\moMathParaPr{{\\mjc2}}}}{{\\*\\moMath {}}}}}{{\\mmathPict x}}}}"
+
+
+@pytest.mark.parametrize(
+    "formula, expected",
+    [
+        (
+            "{\\mr\\mscr0\\msty2\\f34 E=m}{\\msSup{\\msSupPr{\\mctrlPr}}{\\me{\\mr c}}{\\msup{\\mr 2}}}",
+            "E=mc^2",
+        ),
+        ("{\\mf{\\mfPr{\\mtype bar}}{\\mnum{\\mr a+b}}{\\mden{\\mr {\\f34 2}}}}", "(a+b)/2"),
+        ("{\\mrad{\\mradPr{\\mdegHide on}}{\\mdeg}{\\me{\\mr x}}}", "√x"),
+        (
+            "{\\mnary{\\mnaryPr{\\mchr \\u8721?}}{\\msub{\\mr i=1}}{\\msup{\\mr n}}{\\me{\\mr i}}}",
+            "∑_(i=1)^n i",
+        ),
+        ("{\\md{\\mdPr{\\mbegChr [}{\\mendChr ]}}{\\me{\\mr \\u-10187?\\u-9115?+\\'b1}}}", "[𝑥+±]"),
+        ("{" * 500 + "\\mr x" + "}" * 500, ""),
+    ],
+)
+def test_formulas(tmp_path: Path, formula: str, expected: str) -> None:
+    """Office Math is read as in .docx, whatever other readers show in its place."""
+    (text,) = texts(tmp_path, f"We write {MATH.format(formula)} for it.\\par")
+    assert text.split() == ["We", "write", *expected.replace("𝑥", "x").split(), "for", "it."]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "{\\v secret \\u233?\\'e9\\tab}",
+        "\\v secret{\\b  more}\\v0 ",
+        "{\\v1\\f0 secret}",
+        "{\\v a{\\v0}b\\plain}",
+    ],
+)
+def test_hidden_text(tmp_path: Path, hidden: str) -> None:
+    """What the reader doesn't see is left out, and counted."""
+    path = tmp_path / "a.rtf"
+    index = "{\\xe\\v an entry}{\\stylesheet{\\s1\\v Unseen;}}\\viewkind4\\v0 "
+    path.write_bytes(f"{{\\rtf1\\ansi {index}The limit is {hidden}85 degrees.\\par}}".encode())
+    counted = Counter[Omission]()
+    token = COUNTED.set(counted)
+    try:
+        (text,) = [found for block in from_rtf.parse(path) if (found := clean(block.text))]
+    finally:
+        COUNTED.reset(token)
+    assert text == "The limit is 85 degrees." and counted == {"hidden": 1}

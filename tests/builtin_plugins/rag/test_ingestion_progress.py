@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import update
@@ -100,6 +100,29 @@ class Desk:
             "paced_from": before,
         }
         await self._change(update(JobRecord).where(JobRecord.subject == document_id).values(values))
+
+    async def simulate(self, document_id: str, plan: Plan, moment: int) -> None:
+        """Its state so many seconds after all were uploaded; it is read at an even pace."""
+        now = utc_now()
+
+        def at(second: int) -> datetime:
+            return now - timedelta(seconds=moment - second)
+
+        if moment < plan.begin:
+            document: dict[str, object] = {"status": "processing"}
+            job: dict[str, object] = {"status": "queued"}
+        elif moment < plan.end:
+            done = 100 * (moment - plan.begin) // (plan.end - plan.begin)
+            document = {"status": "processing"}
+            job = {"status": "running", "started_at": at(plan.begin), "progress_at": now, "done": done}
+        else:
+            document = {"status": "completed", "completed_at": at(plan.end)}
+            job = {"status": "done", "started_at": at(plan.begin), "finished_at": at(plan.end), "done": 100}
+        change = update(Document).where(Document.id == document_id)
+        await self._change(change.values(uploaded_at=at(0), **document))
+        await self._change(
+            update(JobRecord).where(JobRecord.subject == document_id).values(total=100, paced_from=0, **job)
+        )
 
     async def state(self) -> dict[str, Any]:
         return dict((await self.ann.get(f"/v1/rag/knowledge-bases/{self.base}/ingestion")).json())
@@ -274,3 +297,52 @@ def test_a_page_that_is_not_one_of_many() -> None:
     for page in itertools.islice(itertools.count(1), 3):
         ReadingProgress(progress).reading(ParserPosition(page))
     assert (progress.message, progress.total) == ("Reading page 3", None)
+
+
+class Plan(NamedTuple):
+    """A document of a simulated ingestion: from when to when it is read, in seconds, and its bytes."""
+
+    name: str
+    begin: int
+    end: int
+    size: int
+
+
+def _in_turn(kind: str, seconds: int, count: int, since: int = 0, lane: int = 0) -> list[Plan]:
+    """Documents that one worker reads one after the other, at 1,000 bytes a second."""
+    return [
+        Plan(
+            f"{lane}-{number}.{kind}",
+            since + number * seconds,
+            since + (number + 1) * seconds,
+            seconds * 1_000,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "plans",
+    [
+        _in_turn("pdf", 1_200, 6),
+        [*_in_turn("pdf", 1_200, 4), *_in_turn("pdf", 1_200, 4, lane=1)],
+        [*_in_turn("pdf", 900, 4), *_in_turn("pdf", 400, 9, lane=1)],
+        [*_in_turn("pdf", 20, 12), *_in_turn("tiff", 700, 4, since=240)],
+        [*_in_turn("tiff", 700, 3), *_in_turn("pdf", 60, 20, since=2_100)],
+        _in_turn("pdf", 20, 20),
+    ],
+    ids=["long", "two workers", "uneven", "short, then long", "long, then short", "short"],
+)
+async def test_estimates_are_within_a_factor_of_two(desk: Desk, plans: list[Plan]) -> None:
+    """Whenever somebody looks, the time left is near the truth, or isn't told."""
+    end = max(plan.end for plan in plans)
+    documents = [await desk.document(plan.name, plan.size, waited=0) for plan in plans]
+    told = []
+    for moment in range(end // 40, end, end // 13):
+        for document, plan in zip(documents, plans, strict=True):
+            await desk.simulate(document, plan, moment)
+        eta = (await desk.state())["eta_seconds"]
+        told.append((moment, eta, end - moment))
+    wrong = [one for one in told if one[1] is not None and not one[2] / 2 <= one[1] <= one[2] * 2]
+    known = [one for one in told if one[1] is not None]
+    assert not wrong and len(known) >= len(told) / 4, told

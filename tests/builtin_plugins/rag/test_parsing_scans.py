@@ -6,7 +6,9 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
+from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 import pytest_asyncio
@@ -265,3 +267,54 @@ async def test_copies_of_a_photo_are_no_page(tmp_path: Path) -> None:
     document.save()
     (block,) = from_pdf.parse(tmp_path / "a.pdf")
     assert block.text == "The harbour in May" and not block.recognized
+
+
+SCANS = {
+    "eng": "The members of the club meet on the first Monday of the month. For the rent of the rooms they "
+    "pay 900 euro a year, and whoever comes late has to wait at the door.",
+    "deu": "Die Mitglieder des Vereins treffen sich am ersten Montag im Monat. Für die Miete der Räume "
+    "zahlen sie jährlich 900 Euro, und wer zu spät kommt, der muss vor der Tür warten.",
+    "fra": "Les membres de l'association se réunissent le premier lundi du mois. Pour la location des "
+    "salles, ils paient chaque année 900 euros, et celui qui arrive en retard doit attendre.",
+    "spa": "Los miembros de la asociación se reúnen el primer lunes del mes. Por el alquiler de las salas "
+    "pagan cada año 900 euros, y el que llega tarde tiene que esperar en la puerta.",
+    "ita": "I soci dell'associazione si riuniscono il primo lunedì del mese. Per l'affitto delle sale "
+    "pagano ogni anno 900 euro, e chi arriva in ritardo deve aspettare davanti alla porta.",
+    "por": "Os membros da associação reúnem-se na primeira segunda-feira do mês. Pelo aluguel das salas "
+    "pagam 900 euros por ano, e quem chega atrasado tem de esperar na porta da sala.",
+    "nld": "De leden van de vereniging komen op de eerste maandag van de maand bij elkaar. Voor de huur van "
+    "de zalen betalen zij elk jaar 900 euro, en wie te laat komt moet wachten.",
+    "swe": "Föreningens medlemmar träffas den första måndagen i månaden. För hyran av lokalerna betalar de "
+    "varje år 900 euro, och den som kommer för sent får vänta vid dörren.",
+    "pol": "Członkowie stowarzyszenia spotykają się w pierwszy poniedziałek miesiąca. Za wynajem sal płacą "
+    "co roku 900 euro, a kto się spóźni, ten musi czekać przed drzwiami.",
+    "fin": "Yhdistyksen jäsenet tapaavat kuukauden ensimmäisenä maanantaina. Tilojen vuokrasta he maksavat "
+    "joka vuosi 900 euroa, ja se joka tulee myöhässä joutuu odottamaan oven takana.",
+    "ron": "Membrii asociației se întâlnesc în prima zi de luni a lunii. Pentru închirierea sălilor plătesc "
+    "în fiecare an 900 de euro, iar cine întârzie trebuie să aștepte la ușă.",
+}
+
+
+@needs_tesseract
+async def test_a_scan_in_another_language(platform_home: Path) -> None:
+    """The notice names the language that the scan seems to be in; one that was read has none, nor a text."""
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings())
+        ann = await somebody(running)
+        base = await make_base(ann)
+
+        async def notice(name: str, content: bytes) -> str:
+            record = await ingest(running, ann, base, name, content)
+            assert record["status"] == "completed", record
+            return record["notice"] or ""
+
+        for code, text in SCANS.items():
+            file = BytesIO()
+            documents.picture(*wrap(text, 50)).save(file, "PNG")
+            told = await notice(f"{code}.png", file.getvalue())
+            assert (f"tesseract-ocr-{code}" in told) is (code != "eng"), (code, told)
+            assert not await notice(f"{code}.txt", text.encode())
+        words = ["Invoice 4711", "Item Qty Price", "A-17 pump die cast 2 41.50", "B-3 gasket 12 3.20"]
+        file = BytesIO()
+        documents.picture(*words * 4).save(file, "PNG")
+        assert not await notice("invoice.png", file.getvalue())

@@ -13,15 +13,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cli.machine_checks import check_confinement
+from kernel.libs.children.confinement import missing_confinement
 from kernel.plugins.states import PLUGIN_STATES
 from kernel.sdk import HealthCheck, Platform, Plugin, Unhealthy, hookimpl
 from kernel.stores.disk import DiskSpace
-from kernel.testing import Start
+from kernel.testing import Start, platforms
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import wire_to
 from tests.fakes.shelf_stores.cache import ShelfCache
 from tests.fakes.shelf_stores.plugin import ShelfPlugin
 from tests.fakes.speech import SpeechPlugin
+from tests.fakes.without_landlock import run_without_landlock
 
 NAMES = [
     "api-gateway",
@@ -85,11 +88,29 @@ class TestHealth:
         services = [name.replace("-", "_") for name in NAMES[1:]]
         assert body["checks"] == {
             **dict.fromkeys(("database", "disk", "cache", "plugins"), "healthy"),
+            "child_processes": body["checks"]["child_processes"],
             **dict.fromkeys(services, "not installed"),
         }
         assert (body["phase"], "message" in body) == (1, False)
         loaded = {"status": "loaded", "reason": None}
         assert body["plugins"] == dict.fromkeys(("accounts", "echo", "long_jobs", "shared_counters"), loaded)
+
+    @pytest.mark.skipif(bool(missing_confinement()), reason="this kernel can't confine processes")
+    async def test_a_kernel_that_cannot_confine(self, start_platform: Start, platform_home: Path) -> None:
+        """Health and doctor say that children are only limited; the platform is healthy nevertheless."""
+        running = await start_platform(EchoPlugin)
+        assert (await running.anonymous.get("/health")).json()["checks"]["child_processes"] == "healthy"
+        assert check_confinement().status == "ok"
+
+        async def look() -> None:
+            async with platforms(platform_home.with_name("other")) as start:
+                body = (await (await start(EchoPlugin)).anonymous.get("/health")).json()
+            assert body["status"] == "healthy" and "Landlock" in body["checks"]["child_processes"]
+            assert "seccomp" not in body["checks"]["child_processes"]
+            found = check_confinement()
+            assert found.status == "warning" and "Landlock" in found.text and found.remedy
+
+        await asyncio.to_thread(run_without_landlock, look)
 
     async def test_a_disk_that_hangs(self, start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
         """It holds up its own check alone, which is looked into once: other requests are answered."""

@@ -1,0 +1,57 @@
+"""Whether a scan was read in another language than its own: tesseract makes up words then, and is sure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from builtin_plugins.documents.api import ParsedDocument
+from builtin_plugins.rag.answering.languages import are_alike
+from builtin_plugins.rag.answering.words import is_function_word, words
+
+TESSERACT: Final = {
+    "cs": "ces", "da": "dan", "de": "deu", "en": "eng", "es": "spa", "fi": "fin", "fr": "fra",
+    "hu": "hun", "id": "ind", "it": "ita", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por",
+    "ro": "ron", "sv": "swe", "tr": "tur", "vi": "vie",
+}  # fmt: skip
+"""tesseract's names of languages in Latin letters. In other letters, it is unsure of what it makes up."""
+_LEAST_WORDS: Final = 12
+_COMMON_WORDS: Final = 3
+_SHARE: Final = 0.06
+_AHEAD: Final = 2.0
+
+
+def unread_language(parsed: ParsedDocument, text: str, language: str | None, read: str) -> str | None:
+    """What to tell users about a scan whose beginning is `text`, in `language`, if tesseract did not read it
+    in that language; `read` are those in which it did, as it names them (`eng+deu`).
+
+    None if not all pages were recognized, or it isn't certain: words that are common in the language must be
+    frequent, and twice as frequent as those of each language that was read.
+    """
+    wanted, known = TESSERACT.get(language or ""), read.split("+")
+    names = [name for name, code in TESSERACT.items() if code in known]
+    if wanted is None or language is None or len(names) < len(known):
+        return None
+    if language in names or any(are_alike(language, name) for name in names):
+        return None
+    if not parsed.recognized_pages or parsed.recognized_pages < (parsed.page_count or 1):
+        return None
+    said = words(text)
+    common, others = _common(said, language), [_AHEAD * _common(said, name) for name in names]
+    if len(said) < _LEAST_WORDS or common < max(_COMMON_WORDS, _SHARE * len(said), *others):
+        return None
+    return (
+        f"It seems to be in {_shown(language)}, which PLATFORM_RAG_OCR_LANGUAGES ({read}) does not name, so "
+        f"that many of its words were recognized wrongly. Add '{wanted}' to it (Debian: apt install "
+        f"tesseract-ocr-{wanted}), then delete the document and upload it again."
+    )
+
+
+def _common(said: list[str], language: str) -> int:
+    """How many of the words are common in a language."""
+    return sum(is_function_word(word, language) for word in said)
+
+
+def _shown(language: str) -> str:
+    from babel import Locale
+
+    return str(Locale("en").languages.get(language, language))
