@@ -31,32 +31,35 @@ OTHERS = {
 }
 
 
-def mail(number: int) -> bytes:
+def mail(number: int, style: str) -> bytes:
     """The e-mail of a thread, above all that was written before."""
-    return (
-        f"Subject: Lervik\nFrom: m{number}@example.org\nDate: {_date(number)}\n\n{_text(number)}\n".encode()
-    )
+    head = f"Subject: Lervik\nFrom: m{number}@example.org\nDate: {_date(number)}\n"
+    return f"{head}\n{_text(number, style)}\n".encode()
 
 
 def _date(number: int) -> str:
     return f"Tue, 0{number + 1} Jun 2026 10:00:00 +0200"
 
 
-def _text(number: int) -> str:
+def _text(number: int, style: str) -> str:
     if not number:
         return SAID[0]
-    quoted = "\n".join(f"> {line}".rstrip() for line in _text(number - 1).split("\n"))
+    earlier = _text(number - 1, style)
+    if style == "outlook":
+        sent = f"From: m{number - 1}@example.org\nSent: {_date(number - 1)}\nTo: club\nSubject: Lervik"
+        return f"{SAID[number]}\n\n-----Original Message-----\n{sent}\n\n{earlier}"
+    quoted = "\n".join(f"> {line}".rstrip() for line in earlier.split("\n"))
     return f"{SAID[number]}\n\nOn {_date(number - 1)}, m{number - 1}@example.org wrote:\n{quoted}"
 
 
-async def shelf(running: Running, mails: int) -> tuple[Actor, str, str]:
+async def shelf(running: Running, mails: int, style: str) -> tuple[Actor, str, str]:
     """A knowledge base with the first e-mails of the thread and other documents, and its pipeline."""
     ann = await somebody(running)
     base = await make_base(ann)
     for name, text in OTHERS.items():
         await ingest(running, ann, base, name, text)
     for number in range(mails):
-        await ingest(running, ann, base, f"lervik-{number}.eml", mail(number))
+        await ingest(running, ann, base, f"lervik-{number}.eml", mail(number, style))
     return ann, base, await make_pipeline(ann, base)
 
 
@@ -67,11 +70,12 @@ async def found(ann: Actor, base: str, **fields: object) -> list[dict[str, str]]
     return list(answer.json()["items"])
 
 
-async def test_a_thread_in_files_of_its_own(running: Running) -> None:
+@pytest.mark.parametrize("style", ["marks", "outlook"])
+async def test_a_thread_in_files_of_its_own(running: Running, style: str) -> None:
     """Six e-mails that quote all before them answer as well as the first alone, and leave room for others."""
-    ann, _, alone = await shelf(running, 1)
+    ann, _, alone = await shelf(running, 1, style)
     first = await ask(ann, alone, QUESTION)
-    ben, base, pipeline = await shelf(running, len(SAID))
+    ben, base, pipeline = await shelf(running, len(SAID), style)
     answer = await ask(ben, pipeline, QUESTION)
     for one in (first, answer):
         assert ANSWER in one["answer"] and "[1]" in one["answer"]
