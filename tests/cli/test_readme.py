@@ -59,7 +59,7 @@ async def test_first_answer(tmp_path: Path) -> None:
     quoted = " ".join(line[2:] for line in README.splitlines() if line.startswith("> "))
     assert quoted
     assert output[: len(quoted)] == quoted
-    assert "nordlys/aurora#7: Negative wind speed" in output
+    assert "nordlys/aurora#7" in output
     assert "no longer waiting" in output
 
 
