@@ -228,7 +228,7 @@ class TestAsk:
         shop = Shop(Answering("a", 1), Waiting("b"))
         assert await shop.hooks.ask(find_shelf, article="nail") == 1
         errors = await shop.hooks.tell(on_sale, article="nail")
-        assert [str(error) for error in errors] == ["no answer within 0.01 s"]
+        assert [type(error) for error in errors] == [TimeoutError]
         assert shop.reported == [("b", "find_shelf", "TimeoutError"), ("b", "on_sale", "TimeoutError")]
 
     async def test_one_that_is_stuck(self) -> None:
@@ -270,7 +270,7 @@ class TestAsk:
         [
             (find_price, "cheap", "returned a str; return int or None"),
             (list_tags, "blunt", "returned a str; return Sequence[str] or None"),
-            (list_tags, ["blunt", 4], "returned a list with an int; return Sequence[str] or None"),
+            (list_tags, ["blunt", 4], "list with an int; return Sequence[str] or None"),
             (find_size, [4], "returned a list; return int or None"),
         ],
     )
