@@ -247,7 +247,7 @@ def test_models_that_a_light_installation_lacks(
 
 
 async def test_running_platform(cli: Cli, start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A platform that answers is told from a stranger, and a missing worker is a warning.
+    """A platform that answers is recognized, and a missing worker is a warning.
 
     On a full disk, where a worker can save no heartbeat, it can't be known.
     """

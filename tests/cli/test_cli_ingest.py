@@ -165,7 +165,7 @@ async def test_odd_names_are_told_plainly(terminal: Terminal, tmp_path: Path) ->
 
 
 async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
-    """What was left out of an archive is told, and which of the files that came out of it failed."""
+    """The report names the files left out of an archive, and those of its files that failed."""
     good, bad = tmp_path / "good.zip", tmp_path / "bad.zip"
     with zipfile.ZipFile(good, "w") as archive:
         archive.writestr("june.txt", "The lighthouse was painted in June.")

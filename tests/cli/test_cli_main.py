@@ -56,7 +56,6 @@ class ThePlugin(Plugin):
 
 
 def test_help_names_every_command(cli: Cli) -> None:
-    """`--help` lists each command, and the exit codes."""
     result = cli("--help")
     assert result.exit_code == 0
     assert [name for name in NAMES if f" {name} " not in result.stdout] == []
@@ -163,7 +162,7 @@ def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_command_of_a_plugin_reaches_the_platform(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads the database as built-in commands do; what it raises for people is told as theirs."""
+    """It reads the database as built-in commands do; its errors are shown as theirs."""
     monkeypatch.syspath_prepend(Package("acme-dog", body=COMMANDS).unpack(tmp_path / "packages"))
     assert cli("users", "create", "ada", "--password-stdin", input="a long password").exit_code == 0
     counted = cli("dog", "count")
@@ -237,7 +236,7 @@ def test_completion_script(tmp_path: Path) -> None:
     "arguments", ["backup list", "settings", "hooks", "plugins list", "doctor", "secret list", "status"]
 )
 def test_looking_leaves_nothing(bare_cli: Cli, platform_home: Path, arguments: str) -> None:
-    """What only tells makes no home, and no secrets, which the platform's own account couldn't read."""
+    """Commands that only read create no home and no secrets."""
     result = bare_cli(*arguments.split())
     assert not isinstance(result.exception, (OSError, AssertionError)), result.output
     assert not platform_home.exists()

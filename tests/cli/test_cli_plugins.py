@@ -333,12 +333,21 @@ class TestInstalling:
         result = environment.plugins("install", str(ROOT), "--offline", "--dry-run")
         assert (result.returncode, environment.installed()) == (4, set())
 
-    def test_no_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
-        """A package without the entry point is refused before it is installed."""
-        wheel = Package("acme-lib", plugin=False, body="").wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
+    @pytest.mark.parametrize(
+        ("package", "named"),
+        [
+            (Package("acme-lib", plugin=False, body=""), "platform.plugins"),
+            (Package("acme-broken", body="raise RuntimeError('no license')"), "RuntimeError: no license"),
+            (Package("acme-needs", body=GOOD + '    requires = ("rag",)\n'), "'rag'"),
+        ],
+        ids=["no entry point", "does not start", "requires a disabled plugin"],
+    )
+    def test_refused_before_anything_changes(
+        self, environment: Environment, tmp_path: Path, package: Package, named: str
+    ) -> None:
+        result = environment.plugins("install", str(package.wheel(tmp_path)))
         assert (result.returncode, environment.installed()) == (4, set())
-        assert "platform.plugins" in result.stderr
+        assert named in result.stderr
 
     def test_name_of_another_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
         """Of two plugins with one name, one would be ignored: the second is not installed."""
@@ -400,26 +409,11 @@ class TestInstalling:
         shutil.rmtree(in_the_way)
         assert (result.returncode, environment.installed()) == (1, set())
 
-    def test_one_that_does_not_start(self, environment: Environment, tmp_path: Path) -> None:
-        """A plugin that does not start is refused with its reason before anything changes."""
-        wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
-        assert (result.returncode, environment.installed()) == (4, set())
-        assert "RuntimeError: no license" in result.stderr
-
     @pytest.mark.long
     def test_one_that_does_not_start_by_force(self, environment: Environment, tmp_path: Path) -> None:
         wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
-
-    @pytest.mark.long
-    def test_one_that_requires_a_disabled_plugin(self, environment: Environment, tmp_path: Path) -> None:
-        """A plugin that requires what the operator has disabled is refused."""
-        wheel = Package("acme-needs", body=GOOD + '    requires = ("rag",)\n').wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
-        assert (result.returncode, environment.installed()) == (4, set())
-        assert "'rag'" in result.stderr
 
     @pytest.mark.long
     def test_a_release_older_than_the_database(self, environment: Environment, tmp_path: Path) -> None:

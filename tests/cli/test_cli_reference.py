@@ -83,7 +83,6 @@ class TestOpenApi:
         assert {"/health", "/v1/auth/login", "/v1/rag/pipeline"} <= set(document["paths"])
 
     def test_service_at_its_own_root(self, cli: Cli) -> None:
-        """One service's document has the paths of its own root."""
         document = json.loads(cli("openapi", "--service", "rag-pipeline").stdout)
         assert "/pipeline" in document["paths"]
         assert "/v1/auth/login" not in document["paths"]

@@ -83,7 +83,6 @@ def _in_shell(script: str, home: Path, folder: Path) -> str:
 
 
 def test_plugin_of_the_quick_start(tmp_path: Path) -> None:
-    """The plugin and its test, copied from the tutorial, pass."""
     for name, text in blocks("plugin").items():
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", "-p", "no:cacheprovider"]

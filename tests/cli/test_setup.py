@@ -145,7 +145,7 @@ def test_two_at_once_install_once(started: tuple[Checkout, list[str]]) -> None:
 
 
 def test_second_run_does_nothing(checkout: Checkout) -> None:
-    """With the environment made, a command starts at once, without pip and without a word."""
+    """With the environment made, a command starts at once, without pip and without output."""
     before = checkout.log.stat().st_mtime_ns
     result = checkout.run("--version")
     assert (result.returncode, result.stderr) == (0, "")
