@@ -270,7 +270,7 @@ class TestAsk:
         [
             (find_price, "cheap", "returned a str; return int or None"),
             (list_tags, "blunt", "returned a str; return Sequence[str] or None"),
-            (list_tags, ["blunt", 4], "list with an int; return Sequence[str] or None"),
+            (list_tags, ["blunt", 4], "returned a list with an int; return Sequence[str] or None"),
             (find_size, [4], "returned a list; return int or None"),
         ],
     )

@@ -96,7 +96,7 @@ async def test_everything_comes_back(
     async with platforms(home) as start:
         tool = await start(*WITH_SCALES, role="tool", env=env, migrated=False)
         said = await restore(tool.platform, name)
-        assert said
+        assert "backed up" in said
     async with platforms(home) as start:
         running = await start(*WITH_SCALES, env=env)
         assert {"boss", "ann"} <= await usernames(running)
