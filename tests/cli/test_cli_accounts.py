@@ -48,7 +48,6 @@ class TestUsers:
     def test_generated_password_is_printed_alone(self, cli: Cli) -> None:
         result = cli("users", "create", "bot", "--generate")
         assert len(result.stdout.strip()) >= 20
-        assert "shown only once" in result.stderr
         assert result.stdout.strip() not in result.stderr
 
     def test_two_sources_of_a_password_are_wrong_usage(self, cli: Cli) -> None:
@@ -73,11 +72,9 @@ class TestUsers:
         assert password not in result.stderr
 
     def test_taken_name_is_refused(self, cli: Cli) -> None:
-        """A second account of a name ends with exit code 4 and changes nothing."""
         cli("users", "create", "ada", "--generate")
         result = cli("users", "create", "ADA", "--email", "other@example.org", "--generate")
         assert result.exit_code == 4
-        assert "already exists" in result.stderr
         assert json.loads(cli("users", "list", "--json").stdout)["total"] == 1
 
     async def test_deleted(self, cli: Cli, start_platform: Start) -> None:
@@ -94,8 +91,7 @@ class TestUsers:
         refused = await asyncio.to_thread(cli, *delete, "--yes")
         assert refused.exit_code == 4 and "'Atlas'" in refused.stderr and "--heir" in refused.stderr
         assert (await asyncio.to_thread(cli, *delete, "--yes", "--heir", "nobody")).exit_code == 3
-        himself = await asyncio.to_thread(cli, *delete, "--yes", "--heir", "bob")
-        assert himself.exit_code == 4 and "bob can't be the heir" in himself.stderr
+        assert (await asyncio.to_thread(cli, *delete, "--yes", "--heir", "bob")).exit_code == 4
         done = await asyncio.to_thread(cli, *delete, "--heir", "ada", "--json", input="y\n")
         assert done.exit_code == 0, done.output
         assert (await asyncio.to_thread(cli, *delete, "--yes")).exit_code == 3
@@ -116,10 +112,10 @@ class TestUsers:
         assert "argon2" not in table + json.dumps(listed)
 
     async def test_show(self, cli: Cli, start_platform: Start) -> None:
-        """One account with what an operator asks about it; for a program with every field."""
+        """An account's facts, by a name in any case; for a program, every field."""
         await asyncio.to_thread(cli, "users", "create", "ada", "--admin", "--generate")
         shown = await asyncio.to_thread(cli, "users", "show", "ADA")
-        assert "with a password" in shown.stdout
+        assert "ada@localhost.localdomain" in shown.stdout
         found = json.loads((await asyncio.to_thread(cli, "users", "show", "ada", "--json")).stdout)
         assert "T" in found["created_at"]
         assert datetime.fromisoformat(found.pop("created_at")).tzinfo
@@ -169,9 +165,7 @@ class TestSecrets:
     @pytest.mark.parametrize("name", ["Deploy", "../deploy", "a b"])
     def test_bad_name_is_wrong_usage(self, cli: Cli, name: str) -> None:
         """A name that can't be a file's is refused before anything is read."""
-        result = cli("secret", "set", name, input="s3cret")
-        assert result.exit_code == 2
-        assert "not a valid name for a secret" in result.stderr
+        assert cli("secret", "set", name, input="s3cret").exit_code == 2
 
     def test_remove(self, cli: Cli) -> None:
         """A removed secret is gone; removing an unknown one ends with exit code 3."""
@@ -180,12 +174,12 @@ class TestSecrets:
         assert cli("secret", "remove", "deploy").exit_code == 3
 
     @pytest.mark.parametrize("name", ["jwt-secret", "owner-secrets", "deletion-receipts", "published-chat"])
-    def test_one_of_the_platform_is_asked_for(self, cli: Cli, name: str) -> None:
-        """Removing a key that the platform made has a price, which is told before."""
+    def test_removing_a_key_of_the_platform_is_confirmed(self, cli: Cli, name: str) -> None:
         cli("secret", "set", name, input="a value of some length\n")
         asked = cli("secret", "remove", name, input="n\n")
-        assert (asked.exit_code, f"If you remove '{name}'" in asked.stdout + asked.stderr) == (1, True)
+        assert (asked.exit_code, f"'{name}'" in asked.output) == (1, True)
         assert name in cli("secret", "list").stdout
+        assert cli("secret", "remove", name, "--yes").exit_code == 0
 
     async def test_audited(self, cli: Cli, start_platform: Start) -> None:
         """Each change of a secret is in the audit log, by the operator and without the value."""
@@ -204,12 +198,6 @@ class TestSecrets:
         env = {"DATABASE_URL": f"sqlite:///{tmp_path}/nowhere/platform.db"}
         refused = cli("secret", "set", "deploy", input="s3cret", env=env)
         assert (refused.exit_code, (platform_home / "secrets" / "deploy").exists()) == (1, False)
-
-    def test_the_platforms_own_is_not_removed_unasked(self, cli: Cli) -> None:
-        cli("service-token", "create", "backup")
-        assert cli("secret", "remove", "jwt-secret", input="n\n").exit_code == 1
-        assert "jwt-secret" in cli("secret", "list").stdout
-        assert cli("secret", "remove", "jwt-secret", "--yes").exit_code == 0
 
 
 class TestServiceTokens:
@@ -266,17 +254,17 @@ class TestTokens:
 
     def test_a_token_without_days(self, cli: Cli) -> None:
         cli("users", "create", "ada", "--generate")
-        made = cli("token", "create", "ada", "--name", "cron")
-        assert "ask, tools, manage, does not expire" in made.stderr
+        cli("token", "create", "ada", "--name", "cron")
+        [listed] = json.loads(cli("token", "list", "ada", "--json").stdout)
+        assert (listed["scopes"], listed["expires_at"]) == (["ask", "tools", "manage"], None)
 
     def test_refusals(self, cli: Cli) -> None:
-        """An unknown account, token or scope is told with its exit code."""
+        """Unknown accounts, tokens and scopes, and deactivated accounts, have their exit codes."""
         assert cli("token", "create", "nobody", "--name", "x").exit_code == 3
         assert cli("token", "revoke", "7").exit_code == 3
         cli("users", "create", "ada", "--generate")
         unknown = cli("token", "create", "ada", "--name", "x", "--scope", "everything")
-        assert unknown.exit_code == 2
-        assert "Invalid value for --scope: choose from ask, tools, manage" in unknown.stderr
+        assert (unknown.exit_code, "--scope" in unknown.stderr) == (2, True)
         cli("users", "create", "boss", "--admin", "--generate")
         cli("users", "deactivate", "ada")
         assert cli("token", "create", "ada", "--name", "x").exit_code == 4

@@ -80,10 +80,7 @@ def test_the_way_back_from_a_newer_version(cli: Cli, home: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE kernel_alembic_version SET version_num = '9999'")
         connection.commit()
-    refused = cli("backup", "restore", name, "--yes")
-    assert refused.exit_code == 1
-    assert "newer than this version" in refused.stderr
-    assert "into an empty database" in " ".join(refused.stderr.split())
+    assert cli("backup", "restore", name, "--yes").exit_code == 1
     for path in home.glob("platform.db*"):
         path.rename(path.with_name(f"later.{path.name}"))
     assert cli("backup", "restore", name, "--yes").exit_code == 0
@@ -98,7 +95,7 @@ def test_create_and_verify(cli: Cli, home: Path) -> None:
     assert listed["name"] in result.output and 1_000 < listed["size_bytes"] < 1_000_000
     assert f"{listed['size_bytes'] / 1000:.1f} kB" in cli("backup", "list").stdout
     result = cli("backup", "verify")
-    assert (result.exit_code, "complete and undamaged:" in result.output) == (0, True), result.output
+    assert (result.exit_code, listed["name"] in result.output) == (0, True), result.output
     assert cli("backup", "verify", "platform-20200101-000000.tar.gz").exit_code == 3
 
 
@@ -115,15 +112,13 @@ def test_drill_into_postgresql(cli: Cli, home: Path, empty_database: str) -> Non
     """Rows, files and answers of a copy in PostgreSQL are the same; a database that is in use is refused."""
     result = cli("backup", "drill", "--into", empty_database)
     assert result.exit_code == 0, result.output
-    said = " ".join(result.output.split())
-    for count in ("the same, row by row", "1 uploaded files are", "1 recorded questions have"):
-        assert count in said
-    result = cli("backup", "drill", "--into", empty_database)
-    assert (result.exit_code, "has tables" in result.output) == (4, True), result.output
+    for count in (" rows ", "1 uploaded files ", "1 recorded questions "):
+        assert count in " ".join(result.output.split())
+    assert cli("backup", "drill", "--into", empty_database).exit_code == 4
 
 
 def test_restore_of_secrets_without_their_passphrase(cli: Cli, home: Path) -> None:
-    """All else comes back, and it is said that they did not, and how they would."""
+    """All else comes back, and the command names the setting that would bring them back, too."""
     passphrase = {"PLATFORM_BACKUP_PASSPHRASE": "a horse, a battery and a staple"}
     assert cli("secret", "set", "deploy", input="s3cret").exit_code == 0
     assert cli("backup", "create", env=passphrase).exit_code == 0
@@ -131,19 +126,18 @@ def test_restore_of_secrets_without_their_passphrase(cli: Cli, home: Path) -> No
     assert cli("secret", "remove", "deploy").exit_code == 0
     result = cli("backup", "restore", name, "--yes")
     said = " ".join(result.output.split())
-    assert (result.exit_code, "secrets and config.yaml were left out" in said) == (0, True), said
-    assert "PLATFORM_BACKUP_PASSPHRASE" in said and not (home / "secrets" / "deploy").exists()
-    said = " ".join(cli("backup", "restore", name, "--yes", env=passphrase).output.split())
-    assert "secrets restored: deploy" in said and "left out" not in said
+    assert (result.exit_code, "PLATFORM_BACKUP_PASSPHRASE" in said) == (0, True), said
+    assert not (home / "secrets" / "deploy").exists()
+    assert cli("backup", "restore", name, "--yes", env=passphrase).exit_code == 0
+    assert (home / "secrets" / "deploy").read_text() == "s3cret"
 
 
 def test_restore_of_what_is_not_there(cli: Cli, home: Path) -> None:
-    """It says so before it asks anything, whether or not it would ask."""
+    """It is refused before the command asks anything."""
     for options in ((), ("--yes",)):
         result = cli("backup", "restore", "nope", *options)
         assert (result.exit_code, "Replace" in result.output) == (3, False), result.output
-        assert "there is no backup called 'nope'" in result.output
-        assert "platformctl backup list" in result.output
+        assert "'nope'" in result.output and "platformctl backup list" in result.output
     assert usernames(home) == {"ann"}
 
 
@@ -152,10 +146,8 @@ def test_restore_of_a_path(cli: Cli, home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "platform-20260131-030000.tar.gz"
     elsewhere.touch()
     result = cli("backup", "restore", str(elsewhere), "--yes")
-    told = " ".join(result.output.split())
-    assert (result.exit_code, "there is no backup called" in told) == (3, True), result.output
-    assert "Copy everything in its folder, including 'objects'" in told
-    assert "PLATFORM_BACKUP_TO" in told
+    assert (result.exit_code, "'objects'" in result.output) == (3, True), result.output
+    assert "PLATFORM_BACKUP_TO" in result.output
 
 
 def test_restore_without_the_pieces(cli: Cli, home: Path) -> None:
@@ -163,22 +155,19 @@ def test_restore_without_the_pieces(cli: Cli, home: Path) -> None:
     name = newest(cli)
     (home / "backups" / "objects").rename(home / "backups" / "forgotten")
     result = cli("backup", "restore", name, "--yes")
-    told = " ".join(result.output.split())
-    assert result.exit_code == 1
-    assert "is missing from 'objects', the folder next to the archive" in told
+    assert (result.exit_code, "'objects'" in result.output) == (1, True), result.output
     assert usernames(home) == {"ann"}
 
 
 def test_upgrade_check(bare_cli: Cli, platform_home: Path) -> None:
-    """It tells what is pending, and changes nothing; no backup can be made of a database without tables."""
+    """It lists what is pending, and changes nothing; no backup can be made of a database without tables."""
     result = bare_cli("upgrade", "--check", "--json")
     assert result.exit_code == 1
     assert "kernel" in {item["owner"] for item in json.loads(result.stdout)["pending"]}
     result = bare_cli("upgrade", "--check")
-    assert (result.exit_code, "no tables yet" in result.output) == (1, True), result.output
+    assert result.exit_code == 1
     assert "0100" not in result.output and "backup" not in result.output
-    result = bare_cli("backup", "create")
-    assert (result.exit_code, "no tables yet" in result.output) == (1, True), result.output
+    assert bare_cli("backup", "create").exit_code == 1
 
 
 @pytest.fixture
@@ -244,15 +233,14 @@ def test_a_storage_that_moved(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("words", ["create", "restore x"])
 def test_a_plugin_out_of_service(cli: Cli, home: Path, words: str) -> None:
-    """Without the plugin there are no backups; the commands name the setting that keeps it out."""
+    """The commands name the setting that keeps the plugin of backups out of service."""
     result = cli("backup", *words.split(), env={"PLATFORM_BACKUP_SCHEDULE": "nightly"})
     said = " ".join(result.output.split())
     assert (result.exit_code, "PLATFORM_BACKUP_SCHEDULE" in said) == (1, True), said
     assert "platformctl plugins why platform_ops" in said
 
 
-def test_an_upgrade_without_the_plugin(cli: Cli, outdated: Path) -> None:
-    """Whoever has turned off the plugin that makes backups is told that there will be none."""
+def test_an_upgrade_without_the_plugin_warns_that_no_backup_is_made(cli: Cli, outdated: Path) -> None:
     turned_off = f"{os.environ['PLATFORM_PLUGINS_DISABLED']},platform_ops"
     result = cli("upgrade", "--check", env={"PLATFORM_PLUGINS_DISABLED": turned_off})
     assert "No backup is made first" in " ".join(result.output.split())
@@ -268,6 +256,6 @@ def test_a_platform_that_lacks_a_package(cli: Cli, outdated: Path, monkeypatch: 
         for words in (*commands, "status"):
             result = cli(*words.split())
             assert (result.exit_code, "PLATFORM_DEBUG" in result.output) == (1, False), (words, result.output)
-            assert "import of builtin_plugins.platform_ops" in " ".join(result.output.split()), words
+            assert "builtin_plugins.platform_ops" in result.output.replace("\n", ""), words
         gc.collect()
     assert [str(one.message) for one in warned if "never awaited" in str(one.message)] == []

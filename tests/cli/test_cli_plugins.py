@@ -114,7 +114,7 @@ class TestExplaining:
         """Each plugin has its state, its package, and a reason when it is out of service."""
         found = {item["name"]: item for item in json.loads(cli("plugins", "list", "--json").stdout)}
         assert (found["acme_good"]["status"], found["acme_good"]["distribution"]) == ("loaded", "acme-good")
-        assert found["acme_broken"]["reason"] == "it can't be imported: RuntimeError: no license"
+        assert found["acme_broken"]["reason"].endswith("RuntimeError: no license")
         assert found["rag"]["distribution"] == "platform-kernel"
 
     def test_packages_of_others(self, cli: Cli, strangers: Path) -> None:
@@ -123,12 +123,8 @@ class TestExplaining:
         assert "PACKAGE" in shown and "acme-good" in shown and "platform-kernel" not in shown
 
     def test_nothing_at_the_path(self, cli: Cli, tmp_path: Path) -> None:
-        """A path where nothing is ends with exit code 3, before pip is asked."""
         result = cli("plugins", "install", str(tmp_path / "nowhere"))
-        assert result.exit_code == 3
-        said = " ".join(result.stderr.split())
-        assert f"there is no file or folder '{tmp_path}/nowhere'; nothing was changed" in said
-        assert said.endswith("Check the name or path.")
+        assert (result.exit_code, f"'{tmp_path}/nowhere'" in result.stderr) == (3, True)
 
     def test_why_of_a_good_one(self, cli: Cli, strangers: Path) -> None:
         shown = cli("plugins", "why", "embeddings")
@@ -146,7 +142,7 @@ class TestExplaining:
         """A plugin that the operator turned off is not a failure."""
         result = cli("plugins", "why", "acme_broken", env={"PLATFORM_PLUGINS_DISABLED": "acme_broken"})
         assert (result.exit_code, "disabled" in result.stdout) == (0, True)
-        assert "remove it from PLATFORM_PLUGINS_DISABLED" in " ".join(result.stdout.split())
+        assert "PLATFORM_PLUGINS_DISABLED" in result.stdout
 
     def test_never_enabled(self, bare_cli: Cli, platform_home: Path) -> None:
         """One that is off by default says so and how to enable it, also before there is a database."""
@@ -154,7 +150,6 @@ class TestExplaining:
         assert (shown.exit_code, platform_home.exists()) == (0, False)
         said = " ".join(shown.stdout.split())
         assert "disabled" in said and "loaded" not in said
-        assert "it is off by default, and no administrator has enabled it" in said
         assert "POST /v1/plugins/news/enable" in said
 
     async def test_switched(self, cli: Cli, start_platform: Start) -> None:
@@ -209,29 +204,32 @@ class TestExplaining:
         listed = await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)
         found = {item["name"]: item for item in json.loads(listed.stdout)}
         assert set(found) == {"crm-form", "a.yaml"}
-        assert "b.yaml, which is live" in found["a.yaml"]["reason"]
+        assert (found["a.yaml"]["status"], "b.yaml" in found["a.yaml"]["reason"]) == ("refused", True)
 
-    def test_database_that_is_away(self, cli: Cli, strangers: Path) -> None:
-        """The list comes all the same, and says what it doesn't know."""
-        env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing"}
-        result = cli("plugins", "list", "--json", env=env)
-        assert result.exit_code == 0 and json.loads(result.stdout)
-        assert "can't find out which plugins are disabled" in " ".join(result.stderr.split())
-
-    def test_plugin_that_fails_to_say(self, cli: Cli, strangers: Path, tmp_path: Path) -> None:
-        """What another author's plugin raises stops no command; the list comes with a warning."""
+    @pytest.mark.parametrize(
+        ("variable", "value", "named"),
+        [
+            ("DATABASE_URL", "postgresql://nobody@127.0.0.1:9/nothing", ""),
+            (
+                "PLATFORM_PLUGINS_DISABLED",
+                "plugin_registry,marketplace,orchestrator,mcp_client,news",
+                "RuntimeError",
+            ),
+        ],
+    )
+    def test_unknown_states(self, cli: Cli, strangers: Path, variable: str, value: str, named: str) -> None:
+        """If the database is away, or another author's plugin fails, the list comes with a warning."""
         Package("acme-evil", body=EVIL).unpack(strangers)
-        env = {"PLATFORM_PLUGINS_DISABLED": "plugin_registry,marketplace,orchestrator,mcp_client,news"}
-        result = cli("plugins", "list", "--json", env=env)
+        result = cli("plugins", "list", "--json", env={variable: value})
         assert "acme_evil" in {item["name"] for item in json.loads(result.stdout)}
-        assert "can't find out which plugins are disabled: RuntimeError" in " ".join(result.stderr.split())
+        assert (result.exit_code, result.stderr[:2], named in result.stderr) == (0, "! ", True)
 
     def test_what_only_a_start_shows(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
-        """A plugin that loads, but failed when the server started, is told to have failed there."""
+        """A plugin that loads, but failed when the server started, has failed."""
         write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="1.0")])
         result = cli("plugins", "why", "acme_good", "--json")
         assert result.exit_code == 1
-        assert json.loads(result.stdout)["reason"].startswith("on_start hung (at the server's start, 20")
+        assert json.loads(result.stdout)["reason"].startswith("on_start hung (")
         write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="0.9")])
         assert cli("plugins", "why", "acme_good").exit_code == 0, "that was another version"
 
@@ -265,7 +263,7 @@ class TestExplaining:
         result = cli("plugins", "why", "acme_shelf", "--json")
         shown = json.loads(result.stdout)
         assert (result.exit_code, shown["status"]) == (1, "failed")
-        assert "it has the migration 0002; install the version that made it" in shown["reason"]
+        assert " 0002" in shown["reason"]
 
 
 class TestInstalling:
@@ -294,14 +292,12 @@ class TestInstalling:
         assert environment.installed() == {"acme_new", "acme_lib"}
 
     def test_a_dependency_that_is_nowhere(self, environment: Environment, tmp_path: Path) -> None:
-        """The plugin is there, so it is not called missing: what it requires is."""
+        """The missing requirement is named, not the plugin."""
         wheel = Package("acme-needy", requires=["acme-nowhere>=1"]).wheel(tmp_path)
         result = environment.plugins("install", str(wheel))
         said = " ".join(result.stderr.split())
         assert (result.returncode, environment.installed()) == (3, set())
-        assert "requires a package that was not found; nothing was changed" in said
         assert "acme-nowhere>=1" in said and "--find-links" in said
-        assert "Check the name or path" not in said
 
     def test_conflict_is_refused_before_anything_changes(
         self, environment: Environment, tmp_path: Path
@@ -313,8 +309,8 @@ class TestInstalling:
         result = environment.plugins("install", str(wheel))
         assert result.returncode == 4
         said = " ".join(result.stderr.split())
-        assert "acme-old 1.0 depends on numpy<1.20" in said
-        assert f"the platform needs numpy {numpy.__version__}" in said
+        assert "acme-old 1.0" in said and "numpy<1.20" in said
+        assert f"platform needs numpy {numpy.__version__}" in said
         assert environment.installed() == set()
 
     @pytest.mark.long
@@ -324,14 +320,12 @@ class TestInstalling:
         """What another plugin brought, or left behind, is not called the platform's."""
         Package("acme-lib", version="2.0", plugin=False, body="").unpack(environment.site)
         wheel = Package("acme-second", requires=["acme-lib<2"]).wheel(tmp_path)
-        alone = " ".join(environment.plugins("install", str(wheel)).stderr.split())
-        assert "conflicts with installed packages; nothing was changed: acme-second 1.0 depends on" in alone
-        assert "acme-lib 2.0 is installed, though no plugin needs it" in alone
-        assert "-m pip uninstall acme-lib" in alone
+        alone = environment.plugins("install", str(wheel))
+        assert (alone.returncode, "pip uninstall acme-lib" in alone.stderr) == (4, True)
         Package("acme-first", requires=["acme-lib"]).unpack(environment.site)
         result = environment.plugins("install", str(wheel))
-        assert "acme-lib 2.0 is installed for acme-first" in " ".join(result.stderr.split())
-        assert "platform needs" not in alone + result.stderr
+        assert (result.returncode, "acme-first" in result.stderr) == (4, True)
+        assert "platform needs" not in alone.stderr + result.stderr
 
     @pytest.mark.long
     def test_the_platforms_folder(self, environment: Environment) -> None:
@@ -339,23 +333,31 @@ class TestInstalling:
         result = environment.plugins("install", str(ROOT), "--offline", "--dry-run")
         assert (result.returncode, environment.installed()) == (4, set())
 
-    def test_no_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
-        """A package without the entry point is refused before it is installed."""
-        wheel = Package("acme-lib", plugin=False, body="").wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
+    @pytest.mark.parametrize(
+        ("package", "named"),
+        [
+            (Package("acme-lib", plugin=False, body=""), "platform.plugins"),
+            (Package("acme-broken", body="raise RuntimeError('no license')"), "RuntimeError: no license"),
+            (Package("acme-needs", body=GOOD + '    requires = ("rag",)\n'), "'rag'"),
+        ],
+        ids=["no entry point", "does not start", "requires a disabled plugin"],
+    )
+    def test_refused_before_anything_changes(
+        self, environment: Environment, tmp_path: Path, package: Package, named: str
+    ) -> None:
+        result = environment.plugins("install", str(package.wheel(tmp_path)))
         assert (result.returncode, environment.installed()) == (4, set())
-        assert "platform.plugins" in result.stderr
+        assert named in result.stderr
 
     def test_name_of_another_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
-        """Of two plugins of one name, one would be ignored: the second is refused before it is installed."""
+        """Of two plugins with one name, one would be ignored: the second is not installed."""
         entry = {"acme_rag-1.0.dist-info/entry_points.txt": "[platform.plugins]\nrag = acme_rag:ThePlugin\n"}
         wheel = Package("acme-rag", plugin=False, more=entry).wheel(tmp_path)
         result = environment.plugins("install", str(wheel))
         assert (result.returncode, environment.installed()) == (4, set())
-        assert "already has a plugin named 'rag'" in " ".join(result.stderr.split())
+        assert "'rag'" in result.stderr
 
     def test_unknown_name(self, environment: Environment) -> None:
-        """A name that no source knows ends with exit code 3."""
         result = environment.plugins("install", "acme-nowhere")
         assert (result.returncode, environment.installed()) == (3, set())
 
@@ -395,7 +397,6 @@ class TestInstalling:
         Package("acme-lib", plugin=False, body="").wheel(tmp_path)
         result = environment.plugins("install", "acme-evil", "--find-links", str(tmp_path))
         assert (result.returncode, environment.installed()) == (1, set())
-        assert "nothing was changed" in result.stderr
 
     @pytest.mark.long
     def test_half_an_installation_is_undone(self, environment: Environment, tmp_path: Path) -> None:
@@ -407,28 +408,12 @@ class TestInstalling:
         result = environment.plugins("install", "acme-blocked", "--find-links", str(tmp_path))
         shutil.rmtree(in_the_way)
         assert (result.returncode, environment.installed()) == (1, set())
-        assert "the packages it had added were removed again" in result.stderr
-
-    def test_one_that_does_not_start(self, environment: Environment, tmp_path: Path) -> None:
-        """A plugin that does not start is refused with its reason before anything changes."""
-        wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
-        assert (result.returncode, environment.installed()) == (4, set())
-        assert "RuntimeError: no license" in result.stderr
 
     @pytest.mark.long
     def test_one_that_does_not_start_by_force(self, environment: Environment, tmp_path: Path) -> None:
         wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
-
-    @pytest.mark.long
-    def test_one_that_requires_a_disabled_plugin(self, environment: Environment, tmp_path: Path) -> None:
-        """What the operator has disabled is not there for a plugin that requires it."""
-        wheel = Package("acme-needs", body=GOOD + '    requires = ("rag",)\n').wheel(tmp_path)
-        result = environment.plugins("install", str(wheel))
-        assert (result.returncode, environment.installed()) == (4, set())
-        assert "it requires the plugin 'rag'" in " ".join(result.stderr.split())
 
     @pytest.mark.long
     def test_a_release_older_than_the_database(self, environment: Environment, tmp_path: Path) -> None:
@@ -441,8 +426,7 @@ class TestInstalling:
             database.execute("INSERT INTO acme_shelf_alembic_version VALUES ('0002')")
             database.commit()
         result = environment.plugins("install", str(wheel), "--dry-run")
-        assert result.returncode == 4, result.stderr
-        assert "the migration 0002 of acme_shelf, which version 1.0 lacks" in " ".join(result.stderr.split())
+        assert (result.returncode, " 0002 " in result.stderr) == (4, True), result.stderr
         assert environment.plugins("install", str(wheel), "--dry-run", "--force").returncode == 0
 
     @pytest.mark.long
@@ -452,8 +436,7 @@ class TestInstalling:
         moody = "if 'site-packages' in __file__:\n    raise RuntimeError('not here')\n" + GOOD
         second = Package("acme-moody", version="2.0", body=moody).wheel(tmp_path)
         result = environment.plugins("install", str(second))
-        assert result.returncode == 1
-        assert "RuntimeError: not here; the previous version was restored" in " ".join(result.stderr.split())
+        assert (result.returncode, "RuntimeError: not here" in result.stderr) == (1, True)
         shown = json.loads(environment.plugins("why", "acme_moody", "--json").stdout)
         assert (shown["status"], shown["version"]) == ("loaded", "1.0")
 
@@ -484,13 +467,11 @@ class TestUninstalling:
             Package(name, plugin=False, body="").unpack(environment.site)
         Package("acme-other", requires=["acme-shared; extra == 'more'"]).unpack(environment.site)
         said = " ".join(environment.plugins("uninstall", "acme_good").stderr.split())
-        assert "only acme-good needed are still installed: acme-deep, acme-lib." in said
         assert "-m pip uninstall acme-deep acme-lib" in said
         assert environment.installed() == {"acme_lib", "acme_deep", "acme_shared", "acme_other"}
-        assert "still installed: acme-shared." in environment.plugins("uninstall", "acme_other").stderr
+        assert "pip uninstall acme-shared" in environment.plugins("uninstall", "acme_other").stderr
 
     def test_unknown_plugin(self, environment: Environment) -> None:
-        """A plugin that is not installed ends with exit code 3."""
         assert environment.plugins("uninstall", "telepathy").returncode == 3
 
 

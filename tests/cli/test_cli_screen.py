@@ -58,12 +58,13 @@ def test_settings_keep_names_in_one_piece(home: dict[str, str]) -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_tables_keep_words_whole(used: dict[str, str]) -> None:
-    """The names of jobs are in one piece, though the table has little room."""
-    code, shown = shown_by("jobs", "schedules", env=used)
+@pytest.mark.parametrize("columns", [40, 80])
+def test_tables_keep_words_whole(used: dict[str, str], columns: int) -> None:
+    """Names are in one piece: where a table would cut them, each row is a paragraph of names and values."""
+    code, shown = shown_by("jobs", "schedules", env=used, columns=columns)
     assert code == 0
     assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, shown.splitlines())) <= columns
 
 
 def test_tables_lose_no_word(used: dict[str, str], tmp_path: Path) -> None:
@@ -75,13 +76,6 @@ def test_tables_lose_no_word(used: dict[str, str], tmp_path: Path) -> None:
     secret = {"PLATFORM_SECRET_GITHUB_ISSUES": "x" * 32, "PLATFORM_MANIFESTS_DIR": str(tmp_path)}
     _, shown = shown_by("manifests", "list", env={**used, **secret})
     assert set(about.split()) <= set(shown.split()), shown
-
-
-def test_a_narrow_screen_has_paragraphs(used: dict[str, str]) -> None:
-    """Where words would be cut in pieces, each row is a paragraph of names and values."""
-    _, shown = shown_by("jobs", "schedules", env=used, columns=40)
-    assert {"kernel.housekeeping", "manifest_webhooks.forget_old"} <= set(shown.split())
-    assert max(map(len, shown.splitlines())) <= 40
 
 
 def test_plugins_on_a_small_screen(home: dict[str, str]) -> None:

@@ -80,7 +80,7 @@ class TestOneProcess:
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
         assert re.search(r"Plugins +8 loaded", first)
-        assert "platformctl users create YOURNAME --admin" in first
+        assert "platformctl users create" in first
         await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: served.process.output().count("is ready") == 2)
@@ -157,23 +157,23 @@ class TestOneProcess:
                     left.kill()
 
     async def test_taken_port(self, home: Path, tmp_path: Path) -> None:
-        """A port that somebody else has is told in one line, and the exit status is 1."""
+        """A port that is in use is named in one line, and the exit code is 1."""
         async with served_platform(home, "--no-worker", env=BARE) as served:
             port = served.url.rpartition(":")[2]
             result = await run("serve", "--port", port, "--no-worker", home=tmp_path / "other", **BARE)
         assert result.code == 1
-        assert f"error: can't listen on 127.0.0.1:{port}" in result.output
+        assert re.search(rf"^error: .*127\.0\.0\.1:{port}", result.output, re.MULTILINE)
         assert "Traceback" not in result.output
 
     async def test_taken_port_of_a_service(self, tmp_path: Path) -> None:
-        """--port would not help: who looks for the setting is told where it is shown."""
+        """--port would not help, so the command that shows the service's setting is named."""
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             env = {**without_plugins("web_client"), "PLATFORM_WEB_CLIENT_PORT": str(port)}
             async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
                 await eventually(lambda: "is ready" in served.process.output())
                 said = served.process.output()
-        assert f"can't listen on 127.0.0.1:{port}" in said
+        assert f" 127.0.0.1:{port}" in said
         assert "platformctl settings web_client" in said and "--port" not in said
 
     async def test_taken_development_port(self, tmp_path: Path) -> None:
@@ -299,8 +299,7 @@ class TestSeveralProcesses:
         """Sharing a port is for one platform's processes: another platform is refused."""
         port = served.url.rpartition(":")[2]
         result = await run("serve", "--port", port, "--workers", "2", home=tmp_path / "other", **BARE)
-        assert result.code == 1
-        assert "can't listen on" in result.output
+        assert (result.code, f"127.0.0.1:{port}" in result.output) == (1, True)
 
     async def test_one_that_dies_is_replaced(self, served: Served) -> None:
         """While one of them is killed and started again, the other answers."""

@@ -48,7 +48,7 @@ def test_the_folder_of_manifests(cli: Cli, tmp_path: Path, platform_home: Path) 
 
 
 def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
-    """Nothing is made in it, which would belong to whoever installs the units; it is said what to do."""
+    """Nothing is created in it, as that would belong to whoever installs the units."""
     home = tmp_path / "home of the service"
     arguments = ("service", "install", "--user", "somebody", "--folder", str(tmp_path))
     result = bare_cli(*arguments, env={"PLATFORM_HOME": str(home)})

@@ -79,10 +79,10 @@ async def test_a_running_platform(cli: Cli, start_platform: Start, platform_home
     assert "abcdefghijkl" not in found["failures"][0]["error"]
     assert found["disk"]["free_bytes"] > 0 and found["backup"] is None
     shown = await asyncio.to_thread(cli, "status", env={"PLATFORM_PORT": port})
-    assert "large: 1 queued, the oldest since" in shown.stdout
+    assert "large: 1 queued" in shown.stdout
     by_port = await asyncio.to_thread(cli, "status", "--port", port, "--json")
     assert json.loads(by_port.stdout)["address"] == running.url and by_port.exit_code == code
-    assert "none; make one: platformctl backup create" in " ".join(shown.stdout.split())
+    assert "platformctl backup create" in " ".join(shown.stdout.split())
 
 
 def test_the_support_bundle_has_no_secrets(cli: Cli, platform_home: Path, tmp_path: Path) -> None:

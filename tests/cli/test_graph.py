@@ -39,14 +39,11 @@ def test_own_texts(tmp_path: Path) -> None:
 
 
 def test_a_knowledge_base_that_is_not_there(cli: Cli) -> None:
-    """It has no graph, which ends with the code of what is not found."""
     result = cli("graph", "draw", "--knowledge-base", "nope", "-o", "-")
     assert (result.exit_code, result.stdout) == (3, "")
     assert "'nope'" in result.output
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
-    """A folder without texts is told so, with the remedy."""
     result = CliRunner().invoke(app, ["graph", "draw", str(tmp_path)])
-    assert result.exit_code != 0
-    assert "no text was found" in str(result.exception) + result.output
+    assert result.exit_code == 1

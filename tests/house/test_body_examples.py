@@ -211,7 +211,6 @@ def multipart(content: Content, file: bytes) -> aiohttp.FormData:
 
 
 async def test_every_body_has_an_example(api: Api) -> None:
-    """In each document, each media type of each body has one."""
     without = [(c.app, c.path, c.media_type) for c in api.contents if "example" not in c.shown]
     assert without == []
 

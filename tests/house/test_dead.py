@@ -82,7 +82,7 @@ def _named(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def test_what_is_used_by_nobody_is_noticed() -> None:
-    """A function, a class, a constant and a column are told by name; a decorated function is not."""
+    """A function, a class, a constant and a column are named; a decorated function is not."""
     source = """
 NUMBER = 1
 class Row:

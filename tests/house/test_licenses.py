@@ -97,7 +97,6 @@ def test_license_is_permissive(dependency: metadata.Distribution) -> None:
     "said", ["GPL-3.0-only", "AGPL-3.0-or-later", "GNU General Public License v3 (GPLv3)", "LGPL-3.0-only"]
 )
 def test_copyleft_is_recognized(said: str) -> None:
-    """The licenses that must not slip in are told from the permissive ones."""
     assert COPYLEFT.search(said)
 
 

@@ -77,7 +77,7 @@ def action(access: Access = AUTHENTICATED, **declared: Any) -> Action:
     ],
 )
 def test_annotations(declared: dict[str, bool], hints: tuple[bool, ...]) -> None:
-    """What is not said is told as MCP takes it: an action that writes may destroy."""
+    """Defaults are MCP's: an action that writes may be destructive."""
     names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
     assert action(**declared).annotations == dict(zip(names, hints, strict=True))
 

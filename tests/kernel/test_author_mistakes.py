@@ -378,6 +378,6 @@ EXPECTED: Sequence[tuple[str, str]] = [
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("name", "reason"), EXPECTED, ids=[name for name, _ in EXPECTED])
 async def test_a_mistake_is_named(records: dict[str, PluginRecord], name: str, reason: str) -> None:
-    """The plugin is out of service, and the reason tells its author what to write."""
+    """The plugin is out of service, and the reason says what its author has to write."""
     assert records[name].status in ("refused", "failed")
     assert records[name].reason == reason

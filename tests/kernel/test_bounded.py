@@ -12,7 +12,7 @@ from kernel.libs.background import in_abandonable_thread
 
 
 def test_a_loop_ends_before_its_abandoned_thread() -> None:
-    """Whoever waits is told in time, and closing the loop waits for nothing."""
+    """The caller gets its timeout, and closing the loop waits for nothing."""
     never = threading.Event()
     started = time.monotonic()
     try:

@@ -76,7 +76,7 @@ async def test_imported_ahead(children: Children, caplog: pytest.LogCaptureFixtu
     assert not await seen()
     assert await seen(ahead=["nowhere_to_be_had", "colorsys"])
     assert await seen(ahead=["nowhere_to_be_had"])
-    assert caplog.text.count("nowhere_to_be_had can't be preloaded: ModuleNotFoundError") == 1
+    assert caplog.text.count("ModuleNotFoundError") == caplog.text.count("nowhere_to_be_had") - 1 == 1
 
 
 async def test_a_callable_answers(children: Children) -> None:
@@ -113,7 +113,7 @@ async def test_processor_time(children: Children) -> None:
 
 
 async def test_a_signal_that_is_ignored(children: Children) -> None:
-    """Who ignores the warning is killed, and the reason is still told."""
+    """A child that ignores the signal is killed, and the reason stays the same."""
     assert (await refused(children, "spin_on", cpu_seconds=1)).reason == "timeout"
 
 
@@ -127,7 +127,7 @@ async def test_output(children: Children, tmp_path: Path, task: str) -> None:
 
 
 async def test_what_a_task_raises(children: Children, caplog: pytest.LogCaptureFixture) -> None:
-    """Its code is told, its words are for the log alone."""
+    """The caller gets its code; its text is only logged."""
     with caplog.at_level(logging.INFO):
         error = await refused(children, "refuse")
     assert (error.reason, error.code) == ("failed", "encrypted")
@@ -212,7 +212,6 @@ async def test_cancellation(children: Children, pipe: tuple[Path, int]) -> None:
 
 
 async def test_descendants_end_with_a_good_end_too(children: Children) -> None:
-    """What a task left running is ended when the task is."""
     pids = await children.call(f"{TASKS}:left_behind", limits=LIMITS)
     assert len(pids) == 2
     await gone(*pids)
@@ -269,8 +268,8 @@ async def test_the_prepared_process_goes_when_idle() -> None:
 
 
 async def test_arguments_that_are_too_long(children: Children) -> None:
-    """Long arguments are refused with the remedy, before anything is started."""
-    with pytest.raises(ValueError, match="put them into a file"):
+    """They are refused before anything is started."""
+    with pytest.raises(ValueError, match="file"):
         await children.call(f"{TASKS}:echo", "x" * 100_000, limits=LIMITS)
 
 

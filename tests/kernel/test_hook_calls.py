@@ -228,7 +228,7 @@ class TestAsk:
         shop = Shop(Answering("a", 1), Waiting("b"))
         assert await shop.hooks.ask(find_shelf, article="nail") == 1
         errors = await shop.hooks.tell(on_sale, article="nail")
-        assert [str(error) for error in errors] == ["no answer within 0.01 s"]
+        assert [type(error) for error in errors] == [TimeoutError]
         assert shop.reported == [("b", "find_shelf", "TimeoutError"), ("b", "on_sale", "TimeoutError")]
 
     async def test_one_that_is_stuck(self) -> None:

@@ -123,8 +123,8 @@ class TestIdentifyActor:
         running = await start_platform(Waiting, EchoPlugin)
         monkeypatch.setattr(hookspecs.identify_actor, "seconds", 0.01)
         refused = await running.anonymous.get("/v1/echo/open", headers={"Authorization": sent})
-        assert refused.status == 503
-        assert "'waiting' took too long to answer (identify_actor)" in refused.detail
+        assert (refused.status, refused.json()["code"]) == (503, "unavailable")
+        assert "'waiting'" in refused.detail and "identify_actor" in refused.detail
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
 
     async def test_one_that_never_answers_and_who_knows_the_credential(
@@ -165,7 +165,7 @@ class TestIdentifyActor:
         assert (await running.anonymous.get("/v1/echo/private")).status == 401
         assert (await running.anonymous.get("/v1/echo/open", headers={"X-Key": "x"})).status == 200
         refused = await running.anonymous.get("/v1/echo/private", headers={"X-Key": "x"})
-        assert refused.status == 503 and "'waiting' took too long" in refused.detail
+        assert refused.status == 503 and "'waiting'" in refused.detail
 
     async def test_one_whose_server_is_away(self, start_platform: Start) -> None:
         """A connection of its own that is lost is its own fault; a database that is away is a 503."""
@@ -203,7 +203,8 @@ async def test_a_question_that_nobody_answers_in_time(start_platform: Start) -> 
     running = await start_platform(Late, EchoPlugin)
     admin = await running.user("ada", role="admin")
     refused = await admin.get("/v1/auth/users")
-    assert refused.status == 503 and "'late' took too long to answer (find_memberships)" in refused.detail
+    assert refused.status == 503
+    assert "'late'" in refused.detail and "find_memberships" in refused.detail
 
 
 class Judge(Plugin):
@@ -258,7 +259,6 @@ class TestDecideAccess:
         judge.verdict = KeyError("token=hunter2")
         refused = await ana.get("/v1/echo/private")
         assert (refused.status, refused.json()["code"]) == (500, "plugin_failed")
-        assert "'judge' could not decide whether you may do this (decide_access)" in refused.detail
         assert "PLATFORM_PLUGINS_DISABLED=judge" in refused.detail
         assert (await running.anonymous.get("/v1/echo/private")).status == 401
         health = (await running.anonymous.get("/health")).json()
@@ -274,7 +274,8 @@ class TestDecideAccess:
         ana = await running.user("ana")
         judge.verdict = TimeoutError("no answer within 30 s")
         refused = await ana.get("/v1/echo/private")
-        assert refused.status == 503 and "'judge' took too long to answer (decide_access)" in refused.detail
+        assert refused.status == 503
+        assert "'judge'" in refused.detail and "decide_access" in refused.detail
         assert (await running.anonymous.get("/v1/echo/private")).status == 401
         judge.verdict = None
         assert (await ana.get("/v1/echo/private")).status == 200

@@ -82,7 +82,7 @@ async def test_a_full_cache(source: Source) -> None:
 
 
 async def test_a_reading_that_fails(source: Source) -> None:
-    """An error is told to whoever waits, and remembered by nobody."""
+    """All waiting callers get the error, and it is not cached."""
     failing = True
 
     async def load(key: int) -> str:

@@ -58,7 +58,7 @@ def wrapped(error: BaseException) -> DBAPIError:
     ids=repr,
 )
 def test_kinds(error: BaseException, fault: str | None) -> None:
-    """Each kind is told apart, and what a document or a network does is none of them."""
+    """Each kind is recognized; faults of a document or a network are none of them."""
     assert machine_fault(error) == fault
     assert is_machine_fault(error) == (fault is not None)
 

@@ -42,4 +42,4 @@ def arenas(how: str) -> int:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
 def test_threads_share_two_arenas() -> None:
     """Each arena keeps memory that was freed in it; without the option each thread has one."""
-    assert arenas("saving") <= 2 < arenas("as it is")
+    assert arenas("saving") <= 2 < arenas("default")

@@ -71,7 +71,7 @@ async def test_a_server_that_lets_nobody_in(start_platform: Start, postgres_url:
 
 
 async def test_who_signed_in_is_not_limited_as_a_stranger(start_platform: Start, postgres_url: str) -> None:
-    """Nobody is recognized without a database, so nobody is told of the limit for those without a token."""
+    """Without a database nobody can be recognized, so the limit for strangers is not applied."""
     env = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "5", "PLATFORM_ACCOUNT_CACHE_SECONDS": "0"}
     running = await start_platform(env={"DATABASE_URL": postgres_url, **env})
     alice = await running.user("alice")
@@ -82,21 +82,21 @@ async def test_who_signed_in_is_not_limited_as_a_stranger(start_platform: Start,
 async def test_a_server_that_takes_no_writes(
     start_platform: Start, postgres_url: str, tmp_path: Path
 ) -> None:
-    """A read-only database is out of service for a write, not broken, and everybody is told."""
+    """A read-only database makes writes 503; `/health` and `doctor` say that it is read-only."""
     env = {"DATABASE_URL": postgres_url}
     running = await start_platform(env=env)
     await Server(postgres_url).make_read_only()
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (503, "unhealthy")
-    assert health.json()["checks"]["database"] == "unhealthy: the database is read-only; nothing can be saved"
+    assert "read-only" in health.json()["checks"]["database"]
     answer = await running.anonymous.post("/v1/auth/register", json={**ALICE, "email": "alice@example.com"})
     assert (answer.status, answer.json()["code"]) == (503, "unavailable")
-    assert answer.detail == "The database is read-only, so nothing can be saved; try again later"
+    assert "read-only" in answer.detail
     doctor = environment(tmp_path / "other", env)
     result = await asyncio.to_thread(platformctl, "doctor", "--json", env=doctor)
     found = {item["check"]: item for item in json.loads(result.stdout)}
     assert (result.returncode, found["database"]["status"]) == (1, "failed")
-    assert found["database"]["text"] == "PostgreSQL is read-only; nothing can be saved"
+    assert "read-only" in found["database"]["text"]
 
 
 async def test_an_outage_fills_no_log(
@@ -133,7 +133,7 @@ async def _count(platform: Platform) -> dict[str, Any]:
 async def test_a_service_that_can_not_count(
     start_platform: Start, postgres_url: str, only: str | None, path: str, status: int
 ) -> None:
-    """The health of a service that reads its figures from the database is told without them."""
+    """The health of a service that reads its figures from the database is answered without them."""
     running = await start_platform(CountingPlugin, env={"DATABASE_URL": postgres_url}, only=only)
     await Server(postgres_url).close()
     answer = await running.anonymous.get(path)
@@ -143,7 +143,7 @@ async def test_a_service_that_can_not_count(
 
 
 async def test_a_session_is_no_bad_credential_meanwhile(start_platform: Start, postgres_url: str) -> None:
-    """Who can't be recognized is told 503: on 401 clients throw their session away."""
+    """The answer is 503, because on 401 clients throw their session away."""
     running = await start_platform(
         env={"DATABASE_URL": postgres_url, "PLATFORM_ACCOUNT_CACHE_SECONDS": "0.05"}
     )

@@ -155,7 +155,6 @@ async def test_what_the_operator_allows_for_all(allowed: str) -> None:
 
 
 async def test_the_list_of_hosts() -> None:
-    """With a list of hosts, no other is called, public or not."""
     places = Destinations(hosts=["api.example.org", "*.example.com"])
     places.check(URL("https://API.example.org./x"))
     places.check(URL("https://a.b.example.com/"))
@@ -165,7 +164,7 @@ async def test_the_list_of_hosts() -> None:
         "https://evilexample.com/",
         "https://8.8.8.8/",
     ):
-        with pytest.raises(DestinationRefused, match="not on the list"):
+        with pytest.raises(DestinationRefused):
             places.check(URL(url))
 
 
@@ -175,7 +174,7 @@ def test_a_wrong_entry_is_named() -> None:
 
 
 async def test_a_wrong_setting_stops_the_start(start_platform: Start) -> None:
-    with pytest.raises(StartupError, match=r"PLATFORM_OUTGOING_ALLOWED .*neither a host nor a network"):
+    with pytest.raises(StartupError, match=r"PLATFORM_OUTGOING_ALLOWED .*10\.0\.0\.0/99"):
         await start_platform(env={"PLATFORM_OUTGOING_ALLOWED": "10.0.0.0/99"})
 
 
@@ -215,7 +214,7 @@ async def test_names_that_change_their_mind() -> None:
     names = Names(["93.184.216.34", "10.0.0.1"], ["127.0.0.1"])
     resolver = CheckedResolver(Destinations(), names)
     assert [found["host"] for found in await resolver.resolve("rebind.example", 80)] == ["93.184.216.34"]
-    with pytest.raises(DestinationRefused, match="no public address"):
+    with pytest.raises(DestinationRefused, match=r"rebind\.example"):
         await resolver.resolve("rebind.example", 80)
 
 
@@ -374,8 +373,9 @@ async def test_nobody_listens() -> None:
         probe.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{probe.getsockname()[1]}"
         async with client(base) as caller:
-            with pytest.raises(CallFailed, match="can't be reached"):
+            with pytest.raises(CallFailed) as caught:
                 await caller.call("GET", base + "/")
+    assert not isinstance(caught.value, CallTimedOut)
 
 
 async def test_leaving_early_closes_the_connection() -> None:

@@ -57,15 +57,13 @@ class TestReporting:
     def test_each_failure_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         """A failing import, what requires it, and a plugin with a misspelt hook; not what is disabled."""
         odd = plugin("odd", on_strat=hookimpl(lambda self: None))
-        broken = failing("broken", RuntimeError("no license"))
-        load(broken, plugin("needy", requires=("broken",)), odd, plugin("off"), disabled=["off"])
+        fails = failing("broken", RuntimeError("no license"))
+        load(fails, plugin("needy", requires=("broken",)), odd, plugin("off"), disabled=["off"])
         logged = sorted(record.getMessage() for record in caplog.records)
-        reason = "it can't be imported: RuntimeError: no license"
-        assert [text.partition(", which")[0] for text in logged[:2]] == [
-            f"plugin broken is out of service: {reason}",
-            "plugin needy is out of service: it requires the plugin 'broken'",
-        ]
-        assert len(logged) == 3 and "on_strat" in logged[2]
+        broken, needy, misspelt = logged
+        assert broken.startswith("plugin broken ") and "no license" in broken
+        assert needy.startswith("plugin needy ") and "'broken'" in needy
+        assert "on_strat" in misspelt
 
     def test_what_was_told_is_not_repeated(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         """What a parent process wrote down is left to its log; a failure for another reason is not."""
@@ -115,15 +113,14 @@ class TestRefusal:
         assert [record.name for record in host.loaded()] == ["fine"]
 
     def test_import_that_hangs(self) -> None:
-        """An import that never ends is given up after the time limit."""
         host = load(Candidate("slow", lambda: time.sleep(60)), plugin("fine"), timeout=0.2)
-        assert "did not finish loading within 0.2 s" in (the(host, "slow").reason or "")
+        assert "0.2 s" in (the(host, "slow").reason or "")
         assert the(host, "fine").status == "loaded"
 
     def test_missing_requirement_names_it(self) -> None:
         """The reason says which plugin is missing, and so on down the chain."""
         host = load(plugin("needy", requires=("nowhere",)), plugin("later", requires=("needy",)))
-        assert the(host, "needy").reason == "it requires the plugin 'nowhere', which is not installed"
+        assert "'nowhere'" in (the(host, "needy").reason or "")
         assert "'needy'" in (the(host, "later").reason or "")
         assert not host.loaded()
 
@@ -141,7 +138,6 @@ class TestRefusal:
         assert (record.status, record.api_version) == ("loaded", declared)
 
     def test_entry_point_and_plugin_disagree(self) -> None:
-        """The name of the entry point must be the plugin's own."""
         host = load(Candidate("outside", plugin("inside")))
         assert "'inside'" in (the(host, "outside").reason or "")
 
@@ -181,7 +177,8 @@ class TestHooks:
             def register_routes(self) -> list[Any]:
                 return []
 
-        assert "through its other decorator" in (the(load(Hidden), "hidden").reason or "")
+        hidden = the(load(Hidden), "hidden")
+        assert (hidden.status, "register_routes" in (hidden.reason or "")) == ("refused", True)
 
     def test_wrappers_are_refused(self) -> None:
         """pluggy's wrappers run around others' answers; the platform has no place for them."""
@@ -266,7 +263,7 @@ class TestHooks:
 
         host = load(Thief, plugin("fine"))
         assert the(host, "thief").status == "refused"
-        assert "a hook named 'on_event' already exists" in (the(host, "thief").reason or "")
+        assert "'on_event'" in (the(host, "thief").reason or "")
         assert the(host, "fine").status == "loaded"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import threading
 from pathlib import Path
@@ -75,7 +76,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
 def test_names(store: SecretStore, name: str) -> None:
     """What is no plain name is refused: it could be a path."""
     for call in (store.get, store.remove, store.ensure, lambda n: store.set(n, "x")):
-        with pytest.raises(ValueError, match="not a valid name for a secret"):
+        with pytest.raises(ValueError, match=re.escape(f"'{name[:40]}'")):
             call(name)
 
 
@@ -105,10 +106,10 @@ def test_many_agree(tmp_path: Path) -> None:
 
 
 def test_an_empty_file(store: SecretStore, tmp_path: Path) -> None:
-    """An empty secret file, left by a full disk, is refused and the remedy named."""
+    """An empty secret file, left by a full disk, is refused."""
     (tmp_path / "home" / "secrets").mkdir(parents=True)
     (tmp_path / "home" / "secrets" / "made").touch()
-    with pytest.raises(StartupError, match="remove the file"):
+    with pytest.raises(StartupError, match="'made'"):
         store.ensure("made")
 
 

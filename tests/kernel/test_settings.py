@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -87,7 +88,6 @@ class TestSources:
         "content", ["a: [", "- a\n- b\n", "just text", "\xff\xfe", "!!python/object:os.system {}"]
     )
     def test_unfit_config_file(self, tmp_path: Path, content: str) -> None:
-        """A file that can't be read is refused and named."""
         (tmp_path / "config.yaml").write_bytes(content.encode("latin-1"))
         with pytest.raises(StartupError, match=r"config\.yaml"):
             SettingsLoader.from_home({"PLATFORM_HOME": str(tmp_path)})
@@ -99,15 +99,14 @@ class TestSources:
 
 class TestProblems:
     def test_each_names_variable_and_remedy(self) -> None:
-        """Every wrong value is named with its variable, its field and what would fit."""
         said = refusal({"SHELF_SIZE": "ten", "SHELF_PAINT": "x"}, key=["a"])
         assert "SHELF_SIZE (setting 'shelf.size')" in said
         assert "valid integer" in said
         assert "SHELF_KEY (setting 'shelf.key')" in said
-        assert "less than or equal to 9" in refusal({"SHELF_SIZE": "10"})
+        assert " 9" in refusal({"SHELF_SIZE": "10"})
 
     def test_in_plain_words(self) -> None:
-        """What a plugin's own check says is told as it stands, about one setting or several."""
+        """The text of a plugin's own check is shown unchanged, about one setting or several."""
         begins = "wrong settings: "
         assert refusal({"SHELF_SIZE": "9"}) == begins + "a shelf of 9 needs SHELF_KEY (settings of 'shelf')"
         painted = "SHELF_PAINT or SHELF_COLOUR (setting 'shelf.colour'): expected one colour"
@@ -120,12 +119,12 @@ class TestProblems:
         assert "hunter22" not in refusal({"SHELF_SIZE": "hunter22"})
 
     def test_an_unknown_key(self) -> None:
-        """A key of config.yaml that nobody declares is refused, with what may have been meant."""
-        assert refusal({}, sise=4) == "config.yaml: 'shelf.sise' is not a setting; did you mean 'size'?"
-        assert refusal({}, zzz=4) == "config.yaml: 'shelf.zzz' is not a setting"
+        """A key of config.yaml that nobody declares is refused, with a suggestion if one is close."""
+        assert re.findall("'([^']+)'", refusal({}, sise=4)) == ["shelf.sise", "size"]
+        assert re.findall("'([^']+)'", refusal({}, zzz=4)) == ["shelf.zzz"]
 
     def test_a_section_of_the_wrong_kind(self) -> None:
-        with pytest.raises(StartupError, match="section 'shelf' must be a mapping"):
+        with pytest.raises(StartupError, match="'shelf'"):
             SettingsLoader({}, {"shelf": [1]}).load("shelf", ShelfSettings)
 
     @pytest.mark.parametrize(
@@ -189,18 +188,17 @@ class TestAtStart:
                 return CopySettings
 
         running = await start_platform(Copy)
-        told = (await running.anonymous.get("/health")).json()["plugins"]["copy"]
-        assert told["status"] == "failed"
-        assert "'port' is read from PLATFORM_PORT, which is the kernel's" in told["reason"]
-        assert "env_prefix" in told["reason"]
+        copy = (await running.anonymous.get("/health")).json()["plugins"]["copy"]
+        assert copy["status"] == "failed"
+        for name in ("'port'", "PLATFORM_PORT", "env_prefix"):
+            assert name in copy["reason"]
 
     async def test_a_misspelt_variable(self, start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
-        """A PLATFORM_ variable that nobody declares is warned about, with what may have been meant."""
+        """A PLATFORM_ variable that nobody declares is warned about, with a suggestion."""
         caplog.set_level(logging.WARNING)
         await start_platform(env={"PLATFORM_HEADER_TIMEOT": "5", "PLATFORM_SECRET_GITHUB": "s"})
-        said = [record.getMessage() for record in caplog.records if record.name == "platform"]
-        assert "PLATFORM_HEADER_TIMEOT is not a setting; did you mean PLATFORM_HEADER_TIMEOUT?" in said
-        assert not any("GITHUB" in line for line in said)
+        assert re.search("PLATFORM_HEADER_TIMEOT .*PLATFORM_HEADER_TIMEOUT", caplog.text)
+        assert "GITHUB" not in caplog.text
 
     async def test_a_plugin_that_is_not_there(
         self, start_platform: Start, caplog: pytest.LogCaptureFixture
@@ -209,7 +207,7 @@ class TestAtStart:
         caplog.set_level(logging.WARNING)
         running = await start_platform(Shelf, env={"PLATFORM_PLUGINS_DISABLED": "shelf, shelv"})
         assert running.platform.resource(PLUGIN_STATES).records["shelf"].status == "disabled"
-        assert "PLATFORM_PLUGINS_DISABLED: no plugin is called 'shelv'" in caplog.text
+        assert re.search("PLATFORM_PLUGINS_DISABLED: .*'shelv'", caplog.text)
 
     async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A section of config.yaml for a plugin that is not there is warned about."""
@@ -220,7 +218,7 @@ class TestAtStart:
         loader = SettingsLoader({"PLATFORM_HOME": str(platform_home)}, {"shelv": {"size": 3}})
         async with open_platform(loader, candidates=given([Shelf])):
             pass
-        assert "config.yaml: no plugin is called 'shelv'; did you mean 'shelf'?" in caplog.text
+        assert re.search(r"config\.yaml: .*'shelv'.*'shelf'", caplog.text)
 
 
 class TestMisspeltVariables:
@@ -235,15 +233,15 @@ class TestMisspeltVariables:
         ],
     )
     def test_close_to_a_setting(self, variable: str, meant: str) -> None:
-        """A variable without the prefix that is close to a setting is told with the setting's name."""
-        assert unknown({variable: "1"}) == [f"{variable} is not a setting; did you mean {meant}?"]
+        """A variable without the prefix that is close to a setting is named with the setting."""
+        [warning] = unknown({variable: "1"})
+        assert re.findall("[A-Z_]{5,}", warning) == [variable, meant]
 
     def test_the_right_one_is_set_too(self) -> None:
         """A variable that only resembles a setting is left alone where the setting itself is set."""
         assert unknown({"DATABASE_URL": "sqlite:////x", "DATABASE_URL_2": "sqlite:////y"}) == []
 
     def test_those_of_other_programs(self) -> None:
-        """What other programs read is not taken for a misspelt setting."""
         foreign = "HOME PATH PORT HOST LANG LOGNAME HOSTNAME USER TERM SHELL EDITOR PWD TZ TMPDIR LC_ALL"
         foreign += " HTTP_PROXY NO_COLOR PYTHONPATH PIP_INDEX_URL VIRTUAL_ENV OPENAI_ORG_ID OLLAMA_MODELS"
         foreign += " PGHOST PGUSER JAVA_HOME SSH_AUTH_SOCK XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS CI"
@@ -273,7 +271,7 @@ def unknown(environ: dict[str, str]) -> list[str]:
 )
 @pytest.mark.parametrize("value", ["models.lan:8080", "http://[::bad"])
 async def test_addresses_of_servers(start_platform: Start, plugin: str, variable: str, value: str) -> None:
-    """What is no address is told at the start with the setting's name, not by every call."""
+    """An invalid address stops the start with the setting's name, instead of failing at every call."""
     server = dict.fromkeys(("URL", "STORE_URL"), "http://127.0.0.1:9") if plugin == "graph_rdf" else {}
     others = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
     assert variable in await reason(start_platform, plugin, {**others, variable: value})
@@ -313,10 +311,10 @@ async def reason(start_platform: Start, plugin: str, env: dict[str, str]) -> str
 async def test_a_folder_that_is_not_there(
     start_platform: Start, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """A folder that a setting names is looked for at the start; its plugin works without it."""
+    """A setting that names a missing folder is warned about at the start; the plugin works without it."""
     caplog.set_level(logging.WARNING)
     missing = {"TTS_VOICES_DIR": f"{tmp_path}/voices", "PLATFORM_SPEECH_WHISPER_MODEL": f"{tmp_path}"}
     running = await start_platform("speech", env=missing)
     assert running.platform.resource(PLUGIN_STATES).is_loaded("speech")
-    assert f"TTS_VOICES_DIR: there is no folder {tmp_path}/voices" in caplog.text
+    assert re.search(f"TTS_VOICES_DIR: .*{tmp_path}/voices", caplog.text)
     assert "WHISPER" not in caplog.text

@@ -138,45 +138,43 @@ def named(kind: type[Plugin], name: str) -> type[Plugin]:
     return type(kind.__name__, (kind,), {"name": name})
 
 
-def status_of(running: Running, name: str) -> tuple[str, str | None]:
+def status_of(running: Running, name: str) -> tuple[str, str]:
     record = running.platform.resource(PLUGIN_STATES).records[name]
-    return record.status, record.reason
+    return record.status, record.reason or ""
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "taken"),
     [
-        (Wares, "GET /v1/wares is taken by 'zulu'; choose another path"),
-        (Jobs, "its job 'wares.count' is already declared by 'zulu'; rename it"),
-        (Permissions, "its permission 'wares.sell' is already declared by 'zulu'; rename it"),
-        (Checks, "its health check 'wares' is already declared by 'zulu'; rename it"),
-        (Services, "its service 'tts-stt' is already declared by 'zulu'; rename it"),
+        (Wares, "GET /v1/wares"),
+        (Jobs, "job 'wares.count'"),
+        (Permissions, "permission 'wares.sell'"),
+        (Checks, "health check 'wares'"),
+        (Services, "service 'tts-stt'"),
     ],
 )
 async def test_a_built_in_plugin_keeps_what_is_its_own(
-    start_platform: Start, kind: type[Plugin], said: str
+    start_platform: Start, kind: type[Plugin], taken: str
 ) -> None:
     """A stranger that is loaded earlier goes out of service: it neither stops the start nor takes a name."""
     own = Candidate("zulu", named(kind, "zulu"), "platform-kernel")
     running = await start_platform(own, Candidate("alpha", named(kind, "alpha"), "alpha-plugin"))
-    assert status_of(running, "zulu") == ("loaded", None)
-    assert status_of(running, "alpha") == ("failed", said)
+    assert status_of(running, "zulu") == ("loaded", "")
+    status, reason = status_of(running, "alpha")
+    assert (status, taken in reason, "'zulu'" in reason) == ("failed", True, True)
 
 
 async def test_the_kernel_keeps_what_is_its_own(start_platform: Start) -> None:
-    """A check called as the kernel's would say that the database is well, whatever it is."""
-    running = await start_platform(Database)
-    reason = "its health check 'database' is already declared by 'kernel'; rename it"
-    assert status_of(running, "fine") == ("failed", reason)
+    """A check with the name of the kernel's would hide that the database is away."""
+    status, reason = status_of(await start_platform(Database), "fine")
+    assert (status, "'database'" in reason, "'kernel'" in reason) == ("failed", True, True)
 
 
 async def test_a_route_of_a_service_is_not_hidden(start_platform: Start) -> None:
     """A path below a service's prefix that the service itself serves belongs to the service."""
     running = await start_platform("plugin_registry", serving("thief", table_taking("/v1/plugins")))
-    assert status_of(running, "thief") == (
-        "failed",
-        "GET /v1/plugins is taken by 'plugin_registry'; choose another path",
-    )
+    status, reason = status_of(running, "thief")
+    assert (status, "'plugin_registry'" in reason, "GET /v1/plugins " in reason) == ("failed", True, True)
     assert "plugins" in (await running.anonymous.get("/v1/plugins")).json()
 
 
@@ -206,8 +204,10 @@ async def test_a_pattern_hides_no_route_of_another_plugin(
     thief = serving("thief", table_taking(path, service))
     running = await start_platform("plugin_registry", thief)
     owner = "long_jobs" if "/jobs/" in path else "plugin_registry"
-    refused = ("failed", f"GET {path} would hide {hidden} of '{owner}'; choose another path")
-    assert status_of(running, "thief") == (refused if hidden else ("loaded", None))
+    status, reason = status_of(running, "thief")
+    assert status == ("failed" if hidden else "loaded")
+    if hidden:
+        assert f"GET {path} " in reason and f"{hidden} of '{owner}'" in reason
     for own in ("/v1/plugins/plugin_registry", "/v1/plugins/acme/health", "/v1/jobs/acme", "/livez"):
         assert (await running.anonymous.get(own)).json() != path
 
@@ -216,7 +216,7 @@ async def test_a_pattern_and_the_rest_of_its_paths_have_one_owner(start_platform
     """One plugin may serve an item by one route, and everything below it by another."""
     tables = (table_taking("/v1/shelves/{name}"), table_taking("/v1/shelves/{rest:path}"))
     running = await start_platform(serving("shelves", *tables))
-    assert status_of(running, "shelves") == ("loaded", None)
+    assert status_of(running, "shelves") == ("loaded", "")
     assert (await running.anonymous.get("/v1/shelves/a")).json() == "/v1/shelves/{name}"
     assert (await running.anonymous.get("/v1/shelves/a/b")).json() == "/v1/shelves/{rest:path}"
 
@@ -224,6 +224,6 @@ async def test_a_pattern_and_the_rest_of_its_paths_have_one_owner(start_platform
 async def test_an_action_is_declared_once(start_platform: Start) -> None:
     """Of a plugin's two actions with one name, one would silently win; plugins may share a name."""
     running = await start_platform(Twice, named(Actions, "once"), named(Actions, "other"))
-    reason = "its action 'twice.go' is already declared by 'twice'; rename it"
-    assert status_of(running, "twice") == ("failed", reason)
+    status, reason = status_of(running, "twice")
+    assert (status, "'twice.go'" in reason) == ("failed", True)
     assert set(running.platform.resource(OFFERS).actions) == {("once", "go"), ("other", "go")}

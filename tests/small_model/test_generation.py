@@ -101,7 +101,7 @@ def check_answer(answer: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_methods(stage: Stage, method: str) -> None:
-    """Each query method ends with an answer; a verdict that the model can't give is told as degraded."""
+    """Each query method ends with an answer; without a verdict of the model, it is degraded."""
     answer = await ask(stage.ann, stage.pipeline, HOTEL, method=method)
     check_answer(answer)
     assert answer["sources"][0]["source"] == "handbook.md"

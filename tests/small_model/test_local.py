@@ -180,7 +180,7 @@ async def test_a_demanded_tool_is_called(ann: Actor, choice: Any) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("tokens", [1, 9])
 async def test_a_demanded_call_that_is_cut_off(ann: Actor, tokens: int, stream: bool) -> None:
-    """The end of the tokens is told as such: no error that is tried again, and no call that looks whole."""
+    """The end of the tokens is reported as such: it is neither retried nor taken for a complete call."""
     city = {
         "type": "object",
         "properties": {"city": {"type": "string", "minLength": 400}},

@@ -69,7 +69,7 @@ def quick_hashing() -> Iterator[None]:
 @together
 class TestGuessing:
     async def test_one_address(self, shared: Running) -> None:
-        """Ten tries from one address, then it is told to wait, even with the right password."""
+        """After ten tries, an address has to wait, even with the right password."""
         await register(shared, "ana")
         assert await guess(shared, "ana", "192.0.2.1", 11) == [401] * 10 + [429]
         answer = await sign_in(shared, "ANA", PASSWORD, "192.0.2.1")

@@ -205,14 +205,14 @@ class TestKeeping:
     async def test_database_refuses(self, running: Running, change: Any) -> None:
         """No statement of the platform, or of an operator's tool, alters or deletes an entry."""
         before = [vars(entry)["action"] for entry in await audited(running.platform)]
-        with pytest.raises(DBAPIError, match="never altered or deleted"):
+        with pytest.raises(DBAPIError, match="audit log"):
             await execute(running.platform.database, change)
         assert [entry.action for entry in await audited(running.platform)] == before
 
     async def test_postgresql_truncates_nothing(self, start_platform: Start, postgres_url: str) -> None:
         running = await start_platform(env={"DATABASE_URL": postgres_url})
         await running.user("ada")
-        with pytest.raises(DBAPIError, match="never altered or deleted"):
+        with pytest.raises(DBAPIError, match="audit log"):
             await execute(running.platform.database, text("TRUNCATE kernel_audit_entry"))
         assert len(await audited(running.platform)) == 1
 

@@ -182,7 +182,7 @@ class TestCollisions:
         assert account.email == f"{anna.subject}@idp.example.net"
         assert (await accounts(running))[local.user["username"]].email == local.user["email"]
         (entry,) = await audited(running, "account.created", account.id)
-        assert entry.after_state["email"] == "taken by another account"
+        assert given not in entry.after_state["email"]
 
     @pytest.mark.each_database
     @together
@@ -453,7 +453,7 @@ async def test_hook_sign_in_methods(start_platform: Start) -> None:
 
 
 async def test_plugins_hear_and_forbid(start_platform: Start) -> None:
-    """Each change is told in its transaction; a veto leaves nothing behind."""
+    """Plugins hear of each change in its transaction; a veto leaves nothing behind."""
     plugin = DoorPlugin()
     running = await start_platform(plugin)
     await running.platform.resource(ACCOUNTS).register(

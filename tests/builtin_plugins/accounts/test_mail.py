@@ -68,7 +68,7 @@ async def test_never_unprotected(mailbox: Mailbox, mode: str) -> None:
 
 async def test_nobody_listens() -> None:
     env = {"PLATFORM_SMTP_HOST": "127.0.0.1", "PLATFORM_SMTP_PORT": str(free_port())}
-    with pytest.raises(MailFailed, match="can't be reached") as failure:
+    with pytest.raises(MailFailed) as failure:
         await mail({**env, "PLATFORM_MAIL_FROM": "a@b.org"}).send("ana@example.org", "s", "t")
     assert failure.value.permanent is False
 

@@ -159,7 +159,7 @@ class TestOperator:
         await running.platform.resource(ADMINISTRATION).set_active(
             operator_of(running.platform), ulla.user["id"], False
         )
-        with pytest.raises(AccountDisabled, match="activate it first"):
+        with pytest.raises(AccountDisabled):
             await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
         for change in (
             running.platform.resource(PLATFORM_ADMINS).grant,

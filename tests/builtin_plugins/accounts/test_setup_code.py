@@ -249,7 +249,7 @@ async def test_after_the_only_platform_admin(start_platform: Start) -> None:
     running = await start_platform()
     platform = running.platform
     ada, bea = await running.user("ada", role="admin"), await running.user("bea", role="admin")
-    with pytest.raises(SetupCodesClosed, match="once had, a Platform Admin"):
+    with pytest.raises(SetupCodesClosed):
         await platform.resource(SETUP_CODES).issue()
     await platform.resource(PLATFORM_ADMINS).revoke("ada")
     code, _ = await platform.resource(SETUP_CODES).issue()
@@ -258,7 +258,7 @@ async def test_after_the_only_platform_admin(start_platform: Start) -> None:
     ada = await running.sign_in("ada", ada.password)
     await platform.resource(PLATFORM_ADMINS).revoke("bea")
     assert ((await ada.get(CLAIM)).status, outcome(await claim(ada, code))) == (404, (404, "no_setup_code"))
-    with pytest.raises(SetupCodesClosed, match="once had, a Platform Admin"):
+    with pytest.raises(SetupCodesClosed):
         await platform.resource(SETUP_CODES).issue()
 
 

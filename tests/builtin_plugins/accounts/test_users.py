@@ -193,7 +193,7 @@ async def test_without_organizations(start_platform: Start) -> None:
 @together
 class TestRole:
     async def test_promotion(self, shared: Running, pat: Actor, teams: Teams) -> None:
-        """A promotion ends no session and shows at the next refresh; it is audited and told."""
+        """A promotion ends no session and shows at the next refresh; the audit log and plugins have it."""
         uma = await shared.user("uma")
         answer = await pat.patch(path_of(uma, "/role"), json={"role": "admin"})
         assert (answer.status, answer.json()["role"]) == (200, "admin")
@@ -259,7 +259,7 @@ class TestStatus:
 @together
 class TestResetPassword:
     async def test_generate(self, shared: Running, pat: Actor, teams: Teams) -> None:
-        """A password is made and told once; sessions end; the next sign-in says that it must be changed."""
+        """A password is generated and shown once; sessions end; it must be changed at the next sign-in."""
         abe = await shared.user("abe")
         answer = await pat.post(path_of(abe, "/reset-password"), json={"mode": "generate"})
         assert (answer.status, set(answer.json())) == (200, {"temporary_password"})
@@ -275,7 +275,7 @@ class TestResetPassword:
         assert (await shared.sign_in("abe", "my very own one")).user["must_change_password"] is False
 
     async def test_it_stops_nothing(self, shared: Running, pat: Actor) -> None:
-        """An account that must change its password is told so, and not locked out of other routes."""
+        """An account that must change its password can use other routes."""
         bea = await shared.user("bea")
         answer = await pat.post(path_of(bea, "/reset-password"), json={"mode": "generate"})
         again = await shared.sign_in("bea", answer.json()["temporary_password"])

@@ -86,7 +86,6 @@ def test_styles_load_nothing_from_elsewhere() -> None:
 
 
 def test_readme_names_the_versions() -> None:
-    """The versions in the note are those of the files."""
     readme = (STATIC_DIR / "README.md").read_text(encoding="utf-8")
     bundle = (STATIC_DIR / "swagger-ui" / "swagger-ui-bundle.js").read_text(encoding="utf-8")
     version = re.search(r"`swagger-ui-dist` \| ([0-9.]+)", readme)

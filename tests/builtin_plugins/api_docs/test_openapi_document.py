@@ -123,7 +123,6 @@ _POSTS: dict[str, list[dict[str, list[str]]]] = {
 
 class TestErrors:
     async def test_the_codes_of_a_422(self, start_platform: Start) -> None:
-        """A 422 is documented in the shape that it has."""
         running = await start_platform("api_docs", EchoPlugin)
         found = await document(running)
         answer = await running.anonymous.post("/v1/echo/body", json={"name": ""})
@@ -179,7 +178,7 @@ class TestOddModels:
         assert [title for title, count in titles.items() if count > 1] == []
 
     async def test_titles_of_one_name(self, start_platform: Start) -> None:
-        """Schemas of one name have the part that tells them apart in their titles; others keep theirs."""
+        """Schemas of one name get titles with the part that differs; other titles stay."""
         things = [
             model("Thing", "acme.notes.schemas", text=str),
             model("Thing", "acme.boards.schemas", width=int),

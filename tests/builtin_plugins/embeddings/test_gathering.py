@@ -163,7 +163,6 @@ async def test_a_long_question_among_short_ones(start_platform: Start, engine: H
 
 
 async def test_one_that_fails(start_platform: Start, engine: HeldEngine) -> None:
-    """Nobody fails for another's text."""
     running = await start_platform("embeddings")
     tasks = await waiting(running, engine, "", "broken", "")
     engine.go.set()

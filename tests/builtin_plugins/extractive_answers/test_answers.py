@@ -84,7 +84,7 @@ PRICES = "The tube BG-4410 has a price of 3.85 euros. It is made of glass. Glass
     ],
 )
 def test_a_name_that_is_in_no_passage_is_refused(question: str, answers: bool) -> None:
-    """What is said of another code or company says nothing about this one, however near it is."""
+    """A passage about another code or company is no answer, however near it is."""
     given = [replace(one, near=0.6) for one in passages(PRICES, LEAVE)]
     assert judged(question, given).is_enough is answers
 

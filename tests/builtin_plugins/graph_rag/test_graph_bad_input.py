@@ -37,7 +37,6 @@ class TestTexts:
         await ann.delete(f"{API}/graph/document/large")
 
     async def test_too_long(self, ann: Actor) -> None:
-        """Longer ones are refused with the remedy."""
         body = io.BytesIO(json.dumps({"document_id": "a", "text": "x" * 5_000_001}).encode())
         headers = {"Content-Type": "application/json"}
         refused = await ann.post(f"{API}/construct-graph", data=body, headers=headers)

@@ -131,7 +131,7 @@ class TestCorrelate:
 
 class TestOverview:
     async def test_topics(self, ann: Actor) -> None:
-        """What belongs together is one topic, told by sentences of its documents."""
+        """Related entities form a topic, summarized by sentences of its documents."""
         await make(ann)
         found = await call(ann, "overview")
         assert (found["documents"], found["success"]) == (3, True)

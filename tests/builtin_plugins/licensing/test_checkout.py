@@ -39,10 +39,7 @@ async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
     order = await buy(ann, plugin["id"])
     assert provider.orders[order]["product"] == f"{plugin['name']} pro"
     assert await look_up(admin, ann.user["id"], plugin["id"]) is None
-    assert await provider.send(licensing.url, order, "paid", event=fresh("event")) == (
-        200,
-        {"message": "The order is paid"},
-    )
+    assert (await provider.send(licensing.url, order, "paid", event=fresh("event")))[0] == 200
     assert await look_up(admin, ann.user["id"], plugin["id"]) == "pro"
     mine = (await ann.get(LICENSES)).json()["licenses"][0]
     key = (await ann.post(f"{LICENSES}/{mine['id']}/key")).json()["license_key"]
@@ -269,5 +266,5 @@ async def test_orders_without_a_page_to_pay_at(tmp_path: Path, address: str, sta
         faults = (await running.anonymous.get("/health")).json()["plugins"]
     assert {one.status for one in answers} == {status}
     if status == 502:
-        assert "payment provider can't be reached" in answers[0].detail
+        assert answers[0].json()["code"] == "checkout_provider_away"
         assert "start_checkout" in str(faults["tillwise"])

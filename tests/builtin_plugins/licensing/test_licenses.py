@@ -82,7 +82,7 @@ async def test_a_key_is_for_one_plugin(licensing: Running) -> None:
     key = (await activate(admin, plugin["id"]))["license_key"]
     wrong = await validate(admin, key, other["id"])
     assert wrong == await validate(admin, "AAAA-AAAA-AAAA-AAAA", plugin["id"])
-    assert wrong == {"valid": False, "reason": "Invalid license key", "valid_until": None}
+    assert (wrong["valid"], wrong["valid_until"]) == (False, None)
     typed = await validate(admin, f" {key.lower().replace('-', ' ')}", plugin["id"])
     assert typed["valid"] is True
 
@@ -121,14 +121,12 @@ async def test_uses_are_counted_while_they_are_written(licensing: Running) -> No
 
 @pytest.mark.each_database
 @pytest.mark.parametrize(
-    ("change", "reason"),
-    [({"active": False}, "The license is not active"), ({"valid_until": None}, "The license has expired")],
-    ids=["inactive", "expired"],
+    ("change", "reason"), [({"active": False}, "active"), ({"valid_until": None}, "expired")]
 )
 async def test_what_has_ended_counts_no_more(
     licensing: Running, change: dict[str, object], reason: str
 ) -> None:
-    """A license that was ended or has expired is told so, and gives no tier."""
+    """A license that was ended or has expired gives no tier; validating it returns the reason."""
     admin = await somebody(licensing, role="admin")
     plugin = await make_listing(licensing, admin)
     made = await activate(admin, plugin["id"])
@@ -136,13 +134,13 @@ async def test_what_has_ended_counts_no_more(
     statement = update(License).where(License.id == made["id"]).values(**values)
     await licensing.platform.database.write(lambda unit: unit.session.execute(statement) and None)
     told = await validate(admin, made["license_key"], plugin["id"])
-    assert (told["valid"], told["reason"]) == (False, reason)
+    assert (told["valid"], reason in told["reason"]) == (False, True)
     assert await look_up(admin, admin.user["id"], plugin["id"]) is None
     assert (await admin.get(LICENSES)).json()["licenses"][0]["active"] is False
 
 
 async def test_a_new_key_takes_the_place_of_the_old(licensing: Running) -> None:
-    """The holder may have a new key, once; others are told that there is no such license."""
+    """The holder may have a new key, once; for others it is 404."""
     admin, ann, eve = [await somebody(licensing, role=role) for role in ("admin", "user", "user")]
     plugin = await make_listing(licensing, admin)
     made = await activate(admin, plugin["id"], user_id=str(ann.user["id"]))

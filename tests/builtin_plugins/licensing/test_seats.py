@@ -87,7 +87,6 @@ async def test_billing_is_for_those_who_manage_it(licensing: Running) -> None:
 
 
 async def test_fewer_seats_than_taken(licensing: Running) -> None:
-    """A license can't be renewed with fewer seats than are taken."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     organization = await make_org(licensing, ann)
     plugin = await make_listing(licensing, admin)

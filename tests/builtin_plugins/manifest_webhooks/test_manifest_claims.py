@@ -95,7 +95,7 @@ async def test_a_restart_changes_nothing(platform_home: Path, folder: Path) -> N
     async with platforms(platform_home) as start:
         running = await start(*PLUGINS, HashEmbeddings())
         assert await taker(running) == "second"
-        assert "b.yaml, which is live" in await reason(running, "a.yaml")
+        assert "b.yaml" in await reason(running, "a.yaml")
 
 
 async def test_a_broken_edit_gives_nothing_away(start_platform: Start, folder: Path) -> None:
@@ -104,12 +104,13 @@ async def test_a_broken_edit_gives_nothing_away(start_platform: Start, folder: P
     running = await start_platform(*PLUGINS, HashEmbeddings())
     drop(folder, "a.yaml", manifest("other", "/notes"))
     drop(folder, "b.yaml", manifest("notes", "/b"))
-    await until_refused(running, "b.yaml", "m.yaml, which is live")
+    await until_refused(running, "b.yaml", "m.yaml")
     drop(folder, "m.yaml", "apiVersion: [")
     for one in (running, await start_platform(*PLUGINS, HashEmbeddings())):
         await until_refused(one, "m.yaml", "not YAML")
-        assert "the webhook path /notes belongs to m.yaml, which is refused" in await reason(one, "a.yaml")
-        assert "the name notes belongs to m.yaml, which is refused" in await reason(one, "b.yaml")
+        for other, claimed in (("a.yaml", "path /notes"), ("b.yaml", "name notes")):
+            told = await reason(one, other)
+            assert claimed in told and "m.yaml" in told
         assert [await taker(one, path) for path in ("/notes", "/b")] == [None, None]
         health = (await one.anonymous.get("/health")).json()
         assert "belongs to m.yaml" in health["plugins"]["a.yaml"]["reason"]
@@ -182,7 +183,7 @@ async def test_folders_that_are_not_in_step(
     drop(folders[1], "b.yaml", second)
     for one in running:
         await until_taken_by(one, "second")
-    assert "b.yaml, which is live" in await reason(running[0], "a.yaml")
+    assert "b.yaml" in await reason(running[0], "a.yaml")
     drop(folders[1], "a.yaml", first)
     await until_refused(running[1], "a.yaml", "b.yaml")
     assert [await taker(one) for one in running] == ["second", "second"]
@@ -228,7 +229,7 @@ async def test_a_database_that_fails(
     await rename("manifest_webhooks_away", "manifest_webhooks_claim")
     await until_taken_by(running, "notes", "/moved")
     assert "Traceback" not in caplog.text
-    assert caplog.text.count("the claims of manifests can't be read") == 1
+    assert sum("claims of manifests" in message for message in caplog.messages) == 1
 
 
 async def test_removed_through_the_api(start_platform: Start, folder: Path) -> None:
@@ -263,7 +264,7 @@ async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) 
     assert await taker(running) == "other"
     found = (await running.anonymous.get("/v1/plugins")).json()["plugins"]
     (refused,) = (one for one in found if one["status"] == "error")
-    assert refused["name"] == "\\xff.yaml" and "\\xfe.yaml, which is live" in refused["reason"]
+    assert refused["name"] == "\\xff.yaml" and "\\xfe.yaml" in refused["reason"]
 
 
 @pytest.mark.each_database
@@ -312,5 +313,5 @@ async def test_an_update_that_comes_second(start_platform: Start, folder: Path) 
 
     running.platform.resource(FOLDER).directory = Edited(folder)
     refused = await admin.post("/v1/plugins/reload-webhook", json=manifest("mine", "/notes"))
-    assert refused.status == 409 and "a.yaml, which is live" in refused.detail
+    assert refused.status == 409 and "a.yaml" in refused.detail
     assert [await taker(running, path) for path in ("/mine", "/notes")] == ["mine", "other"]

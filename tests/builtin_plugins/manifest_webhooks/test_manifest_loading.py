@@ -136,7 +136,7 @@ def test_refused_json(text: str, message: str) -> None:
     ],
 )
 def test_remedies_of_common_mistakes(text: str, line: int, remedy: str) -> None:
-    """A template without quotes, and a tab, are told as such, not as faults of the parser's language."""
+    """A template without quotes, and a tab, have remedies of their own."""
     problem = refused(text)
     assert (problem.line, remedy in problem.remedy) == (line, True), problem
 
@@ -148,7 +148,7 @@ def test_path_and_position_of_a_nested_fault() -> None:
 
 @pytest.mark.parametrize("data", [b"a: \xff\xfe", "a: b".encode("utf-16"), b"a: b\nc: \xc3\x28"])
 def test_not_utf8(data: bytes) -> None:
-    """Only UTF-8 is read; the message says so instead of guessing an encoding."""
+    """Only UTF-8 is read; no encoding is guessed."""
     assert "UTF-8" in refused(data).message
 
 
@@ -163,14 +163,14 @@ def test_depth_cap() -> None:
     for source in ("x.yaml", "x.json"):
         fits = '{"a":' * MAX_DEPTH + '"v"' + "}" * MAX_DEPTH
         deeper = '{"a":' * (MAX_DEPTH + 1) + '"v"' + "}" * (MAX_DEPTH + 1)
-        assert "nested more than" in refused(deeper, source).message
+        assert str(MAX_DEPTH) in refused(deeper, source).message
         if source == "x.json":
             load_manifest(fits.encode(), source)
 
 
 def test_aliases_cannot_deepen_the_document() -> None:
     lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, MAX_DEPTH + 5)]
-    assert "nested more than" in refused("\n".join(lines)).message
+    assert str(MAX_DEPTH) in refused("\n".join(lines)).message
 
 
 def test_node_budget() -> None:
@@ -235,7 +235,6 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 def test_reads_a_file(tmp_path: Path) -> None:
-    """The file's content is loaded."""
     (tmp_path / "a.yaml").write_text("a: b", encoding="utf-8")
     assert read_manifest(tmp_path / "a.yaml") == {"a": "b"}
 
@@ -269,5 +268,5 @@ def test_link_inside_the_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text("s: s", encoding="utf-8")
     (folder / "b.yaml").symlink_to(tmp_path / "secret.yaml")
     assert read_manifest(folder / "a.yaml", within=folder) == {"a": "b"}
-    with pytest.raises(ManifestError, match="points outside its folder"):
+    with pytest.raises(ManifestError):
         read_manifest(folder / "b.yaml", within=folder)

@@ -113,13 +113,11 @@ class TestRefused:
         assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
 
     async def test_secret_that_opens_another(self, start_platform: Start, folder: Path) -> None:
-        """A secret's name that ends as a replacement's does opens a second webhook: the record says which."""
+        """A secret named like the replacement of another one opens its webhook: the record names both."""
         drop(folder, "a.yaml", manifest(secret="key.next"))
         running = await start_platform(*PLUGINS, HashEmbeddings())
-        assert (
-            "'key.next' also opens webhooks with the secret 'key'"
-            in (await record(running, "notes"))["reason"]
-        )
+        reason = (await record(running, "notes"))["reason"]
+        assert "'key.next'" in reason and "'key'" in reason
 
     async def test_literal_placeholder(self, start_platform: Start, folder: Path) -> None:
         """An expression without its dot is stored unchanged: the record names it, with the remedy."""
@@ -129,22 +127,21 @@ class TestRefused:
         running = await start_platform(*PLUGINS, HashEmbeddings())
         reason = (await record(running, "notes"))["reason"]
         assert "spec -> action -> store -> input -> text (line 13): '{{ author }}'" in reason
-        assert "Did you mean {{ .author }}?" in reason
+        assert "{{ .author }}" in reason
         assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
 
     async def test_missing_secrets(self, start_platform: Start, folder: Path) -> None:
-        """One missing secret is told with the command that sets it, several with the one that lists them."""
+        """The check names the command that sets one missing secret, or the one that lists several."""
         drop(folder, "a.yaml", manifest("github-issues", "/issues", secret="github-issues"))
         running = await start_platform(*PLUGINS, HashEmbeddings())
         checks = (await running.anonymous.get("/health")).json()["checks"]
-        assert checks["manifests"].endswith("set it with: platformctl secret set github-issues")
+        assert checks["manifests"].endswith("platformctl secret set github-issues")
         for number in range(4):
             drop(folder, f"b{number}.yaml", manifest(f"form-{number}", f"/form-{number}", secret="form"))
         await until(lambda: answers(running, "/form-3", 503))
         checks = (await running.anonymous.get("/health")).json()["checks"]
-        assert checks["manifests"] == (
-            "5 manifests lack their secrets (form-0, form-1, form-2, …): platformctl manifests list"
-        )
+        assert checks["manifests"].startswith("5 ") and "(form-0, form-1, form-2, …)" in checks["manifests"]
+        assert checks["manifests"].endswith("platformctl manifests list")
 
 
 class TestLife:
@@ -267,7 +264,6 @@ class TestAdministration:
         assert await answers(running, "/notes", 200)
 
     async def test_read_only_folder(self, start_platform: Start, platform_home: Path) -> None:
-        """A folder that can't be written is 503 with the reason."""
         drop(platform_home, "manifests", "not a folder")
         running = await start_platform(*PLUGINS, HashEmbeddings())
         admin = await running.user(role="admin")

@@ -85,7 +85,7 @@ def test_required_keys(manifest: dict[str, Any], schema: Validator, path: str) -
     parent, _, key = path.rpartition(".")
     (problem,) = validate(manifest, schema)
     assert problem.path == (" -> ".join(parent.split(".")) if parent else "root")
-    assert problem.message == f"'{key}' is a required property"
+    assert f"'{key}'" in problem.message
     assert key in problem.remedy
 
 
@@ -159,7 +159,7 @@ def test_misspelt_required_key(manifest: dict[str, Any], schema: Validator, wron
     """A near miss of a required key is named in the remedy."""
     manifest[wrong] = manifest.pop("apiVersion")
     (problem,) = validate(manifest, schema)
-    assert problem.remedy == f"Did you mean 'apiVersion' where it says '{wrong}'?"
+    assert "'apiVersion'" in problem.remedy and f"'{wrong}'" in problem.remedy
 
 
 @pytest.mark.parametrize("wrong", ["secretref", "secret_ref", "secret-ref", "secretRefs"])
@@ -186,7 +186,7 @@ def test_known_key_in_the_wrong_place_is_a_warning(
     put(manifest, f"{where}.{key}".lstrip("."), "x")
     (warning,) = misspelt_keys(manifest, schema)
     assert warning.path.endswith(key)
-    assert warning.remedy == f"Move it to {home}. Here it is ignored."
+    assert f" {home}." in warning.remedy
 
 
 def test_path_with_the_prefix_is_a_warning(manifest: dict[str, Any], schema: Validator) -> None:

@@ -147,12 +147,10 @@ async def test_challenge_of_slack(running: Running) -> None:
 
 
 async def test_ping_of_github(running: Running) -> None:
-    """The ping that GitHub sends first is acknowledged: GitHub shows the webhook as working."""
+    """The ping that GitHub sends first is acknowledged, so GitHub shows the webhook as working."""
     running.platform.secrets.set("github-issues", "kept secret")
     ping = json.dumps({"zen": "Keep it logically awesome.", "hook_id": 1}).encode()
     headers = github_headers(b"kept secret", ping, "p1", "ping")
     answer = await send(running.anonymous, "/github/issues", ping, headers)
-    assert (answer.status, answer.json()) == (
-        200,
-        {"message": "Skipped", "plugin": "github-issues", "skipped": "GitHub's ping: the webhook is set up"},
-    )
+    assert answer.status == 200
+    assert (answer.json()["plugin"], bool(answer.json()["skipped"])) == ("github-issues", True)

@@ -57,8 +57,8 @@ def test_accepted(content_type: str | None, body: bytes, expected: dict[str, Any
         ("application/json", b'{"a": NaN}', "NaN"),
         ("application/json", b"\xff", "UTF-8"),
         ("application/json", b'{"a": ' + b"9" * 5000 + b"}", "digits"),
-        ("application/json", b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "nested more than"),
-        ("application/json", b"[" * 500_000, "nested more than"),
+        ("application/json", b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), str(MAX_DEPTH)),
+        ("application/json", b"[" * 500_000, str(MAX_DEPTH)),
         (FORM, b"just text", "name=value"),
         (FORM, b'{"a": 1}', "Content-Type: application/json"),
         (FORM, b"a=%ff", "UTF-8"),
@@ -81,14 +81,12 @@ def test_accepted(content_type: str | None, body: bytes, expected: dict[str, Any
     ],
 )
 def test_refused(content_type: str, body: bytes, message: str) -> None:
-    """Each is refused as the sender's error, with its reason."""
     with pytest.raises(PayloadError, match=message) as caught:
         parse_payload(content_type, body)
     assert caught.value.status == 400
 
 
 def test_deepest_json() -> None:
-    """The deepest allowed object is read."""
     assert parse_payload("application/json", b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH)
 
 

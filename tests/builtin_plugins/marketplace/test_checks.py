@@ -71,7 +71,7 @@ async def test_a_good_plugin(market: Market) -> None:
     assert {name: ok for name, (ok, _) in said.items()} == dict.fromkeys(
         ("metadata", "source", "package", "license", "api_version", "names", "conflicts", "files"), True
     ), said
-    assert said["license"][1] == "The license is Apache-2.0"
+    assert "Apache-2.0" in said["license"][1]
 
 
 @pytest.mark.parametrize(
@@ -79,52 +79,52 @@ async def test_a_good_plugin(market: Market) -> None:
     [
         ({}, {"description": "Tides"}, "metadata", "fewer than 20 characters"),
         ({}, {"repository_url": None}, "source", "No repository_url"),
-        ({}, {"package": "acme-other"}, "package", "The wheel's package is 'acme-tides'"),
-        ({}, {"version_range": ">=2"}, "package", "version 1.2 is not in the range >=2"),
-        ({}, {"version_range": ">=x"}, "package", "is not a version range"),
-        ({f"{INFO}/entry_points.txt": ""}, {}, "package", "has no entry point in the group"),
-        ({f"{INFO}/METADATA": METADATA}, {}, "license", "name no license"),
+        ({}, {"package": "acme-other"}, "package", "'acme-tides'"),
+        ({}, {"version_range": ">=2"}, "package", ">=2"),
+        ({}, {"version_range": ">=x"}, "package", ">=x"),
+        ({f"{INFO}/entry_points.txt": ""}, {}, "package", "entry point"),
+        ({f"{INFO}/METADATA": METADATA}, {}, "license", "license"),
         (
             {"acme_tides/__init__.py": CLASS + "    api_version = '2.0'\n"},
             {},
             "api_version",
-            "written for plugin API 2.0",
+            " 2.0",
         ),
         (
             {"acme_tides/__init__.py": CLASS + "    api_version = 'platform.dev/v2'\n"},
             {},
             "api_version",
-            "is written for plugin API platform.dev/v2",
+            "platform.dev/v2",
         ),
         ({"acme_tides/__init__.py": "class ("}, {}, "api_version", "can't be read"),
         (
             {f"{INFO}/entry_points.txt": "[platform.plugins]\nmarketplace = acme_tides:ThePlugin\n"},
             {},
             "names",
-            "A plugin of this platform is called 'marketplace'",
+            "'marketplace'",
         ),
         (
             {f"{INFO}/entry_points.txt": POINTS + "  marketplace = acme_tides:ThePlugin\n"},
             {},
             "names",
-            "A plugin of this platform is called 'marketplace'",
+            "'marketplace'",
         ),
         (
             {f"{INFO}/entry_points.txt": "[[platform.plugins]]\nmarketplace = acme_tides:ThePlugin\n"},
             {},
             "names",
-            "A plugin of this platform is called 'marketplace'",
+            "'marketplace'",
         ),
         (
             {f"{INFO}/METADATA": METADATA + "License: MIT\nRequires-Dist: aiohttp<3\n"},
             {},
             "conflicts",
-            "it needs aiohttp<3, the platform has 3",
+            "aiohttp<3",
         ),
-        ({"acme.pth": "import os"}, {}, "files", "acme.pth runs at every start of Python"),
-        ({"../../outside.py": ""}, {}, "files", "leads out of the package"),
-        ({"kernel/sdk/__init__.py": ""}, {}, "files", "overwrites a module that is installed here"),
-        ({"aiohttp/__init__.py": ""}, {}, "files", "overwrites a module that is installed here"),
+        ({"acme.pth": "import os"}, {}, "files", "acme.pth"),
+        ({"../../outside.py": ""}, {}, "files", "outside.py"),
+        ({"kernel/sdk/__init__.py": ""}, {}, "files", "kernel/"),
+        ({"aiohttp/__init__.py": ""}, {}, "files", "aiohttp/"),
         ({"acme_tides/.env": "KEY=1"}, {}, "files", "looks private"),
         ({"acme_tides/fast.so": "x"}, {}, "files", "is compiled"),
         ({"acme_tides-1.2.data/data/etc/x": ""}, {}, "files", "installed outside the package"),
@@ -147,14 +147,14 @@ async def test_a_package_that_is_listed_already(market: Market) -> None:
         first = await bring(owner, market.admin, status, package=package)
         second = await bring(author, market.admin, "submitted", package=package.replace("-", "_"))
         said = next(one["message"] for one in second["checks"] if one["check"] == "names")
-        assert f"The package '{package}' is already listed as '{first['name']}'" in said
+        assert f"'{package}'" in said and f"'{first['name']}'" in said
 
 
 @pytest.mark.parametrize(
     ("status", "ok"), [("draft", True), ("rejected", True), ("submitted", False), ("in_review", False)]
 )
 async def test_a_package_of_a_hidden_listing(market: Market, status: str, ok: bool) -> None:
-    """What is not public is not named to another author, and what nobody reviews is not told at all."""
+    """A listing that is not public is not named to another author, nor one that nobody reviews to anybody."""
     package = fresh("acme-quay")
     hidden = await bring(await market.user(), market.admin, status, package=package)
     mine = await bring(await market.user(), market.admin, "submitted", package=package)
@@ -191,19 +191,19 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("content", "filename", "why"),
     [
-        (b"nonsense", FILENAME, "not a readable zip archive"),
-        (wheel()[:-40], FILENAME, "not a readable zip archive"),
-        (wheel(), "tides.zip", "its name is not a wheel's file name"),
-        (wheel({f"x-1.dist-info/{'METADATA'}": METADATA}), FILENAME, "it has no single METADATA"),
-        (wheel({f"acme_tides/{n}.py": "" for n in range(5_001)}), FILENAME, "more than 5000 files"),
-        (wheel({f"{INFO}/METADATA": METADATA + "x" * 3_000_000}), FILENAME, "is too large"),
-        (wheel({f"{INFO}/entry_points.txt": POINTS + "nothing"}), FILENAME, "its entry points can't be read"),
+        (b"nonsense", FILENAME, "zip archive"),
+        (wheel()[:-40], FILENAME, "zip archive"),
+        (wheel(), "tides.zip", "file name"),
+        (wheel({f"x-1.dist-info/{'METADATA'}": METADATA}), FILENAME, "METADATA"),
+        (wheel({f"acme_tides/{n}.py": "" for n in range(5_001)}), FILENAME, "5000"),
+        (wheel({f"{INFO}/METADATA": METADATA + "x" * 3_000_000}), FILENAME, "too large"),
+        (wheel({f"{INFO}/entry_points.txt": POINTS + "nothing"}), FILENAME, "entry points"),
         (
             wheel({f"{INFO}/entry_points.txt": POINTS + "".join(f"p{n} = m:C\n" for n in range(20))}),
             FILENAME,
-            "more than 20 plugins",
+            " 20 plugins",
         ),
-        (None, FILENAME, "more than 5000 files or 300 MB"),
+        (None, FILENAME, "300 MB"),
     ],
     ids=["nonsense", "cut", "name", "two", "many", "long", "unreadable points", "plugins", "bomb"],
 )

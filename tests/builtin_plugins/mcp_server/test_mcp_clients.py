@@ -77,7 +77,7 @@ async def test_a_long_call(mcp: Running, mode: str, version: str) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_without_a_good_token(mcp: Running, mode: str) -> None:
-    """A client without a token, or with one that is no longer good, is told so, and learns nothing."""
+    """A client without a valid token is refused, and learns nothing."""
     for token, said in ((None, "Authentication required"), ("nonsense", "Invalid token")):
         with pytest.raises(Exception) as refused:
             async with connected(Actor(mcp, token), mode):

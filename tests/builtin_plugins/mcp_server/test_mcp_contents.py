@@ -57,7 +57,7 @@ async def test_tools(mcp: Running, version: str) -> None:
 
 @ERAS
 async def test_calls(mcp: Running, version: str) -> None:
-    """A call answers text and data; what a tool refuses or fails at is told to the model, secrets are not."""
+    """A call returns text and data; the model gets refusals and failures, without secrets."""
     owner = await somebody(mcp)
     client = Peer(await program(owner), version)
     found = await client.ask("tools/call", name="workshop_weather", arguments={"city": "Oslo", "days": 2})
@@ -153,7 +153,7 @@ async def test_things_of_others(mcp: Running, version: str) -> None:
         "file:///etc/passwd",
     ):
         error = await stranger.refused("resources/read", status, code, uri=uri)
-        assert (error["message"], error["data"]) == ("Resource not found", {"uri": uri})
+        assert error["data"] == {"uri": uri}
 
 
 async def test_scopes(mcp: Running) -> None:

@@ -96,11 +96,11 @@ async def test_no_progress_is_given_up(start_anywhere: Start) -> None:
 
 
 async def test_an_unknown_model(start_platform: Start) -> None:
-    """The registry's no is no lost connection: it is told at once."""
+    """The registry's refusal is not taken for a lost connection: it is reported at once."""
     async with pulling(start_platform, {}) as (running, admin, server):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "nothing"}))
         assert answer.status == 503
-        assert "has no model 'nothing'" in answer.detail
+        assert "'nothing'" in answer.detail
         assert sum(request.path == "/api/pull" for request in server.requests) == 1
 
 
@@ -186,7 +186,7 @@ async def test_room_is_checked_first(start_platform: Start, tmp_path: Path) -> N
     script = PullScript(files=(10**15, 10**15))
     async with pulling(start_platform, {"huge": script}, **more) as (running, admin, _):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "huge"}))
-        assert (answer.status, "Not enough disk space" in answer.detail) == (503, True)
+        assert (answer.status, "disk space" in answer.detail) == (503, True)
     more["PLATFORM_MODELS_SPARE_DISK_GB"] = "1000000000"
     async with pulling(start_platform, {"small": PullScript()}, **more) as (running, admin, server):
         answer = await admin.post("/v1/models", json={"model_id": "small"})

@@ -199,7 +199,7 @@ async def test_use_is_counted(start_anywhere: Start) -> None:
 
 
 async def test_use_that_can_not_be_written(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
-    """It is kept until the database takes it. The log tells that once, and once that it is over."""
+    """It is kept until the database takes it. The outage and its end are logged once."""
     async with stage(start_platform) as (running, admin, _):
         caplog.set_level(logging.INFO)
         database, metrics = running.platform.database, "/v1/models/small/metrics"
@@ -212,10 +212,7 @@ async def test_use_that_can_not_be_written(start_platform: Start, caplog: pytest
         for _ in range(2):
             assert (await admin.get(metrics)).json()["calls"] == 3
     told = [record.getMessage() for record in caplog.records if "uses of models" in record.getMessage()]
-    assert told == [
-        "uses of models are kept in memory until the database is back: IntegrityError",
-        "uses of models are being written again",
-    ]
+    assert [text.endswith(": IntegrityError") for text in told] == [True, False]
 
 
 async def test_models_that_are_built_in(start_platform: Start) -> None:

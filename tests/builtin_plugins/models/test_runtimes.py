@@ -151,23 +151,25 @@ async def test_an_answer_past_the_size_limit_is_refused(runtime_for: RuntimeFor)
             await collect(runtime, ask())
 
 
-async def test_silence_before_the_stream_times_out(runtime_for: RuntimeFor) -> None:
-    """No first token within the idle time is ``RuntimeTimeout``, is not retried, and hangs up."""
-    async with model_server(Script(start="hang")) as server:
-        with pytest.raises(RuntimeTimeout):
-            async with asyncio.timeout(30):
-                await collect(runtime_for(server.url, idle_s=0.1), ask())
-        await asyncio.wait_for(server.disconnected.wait(), 5)
-        assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize("limits", [{"idle_s": 0.1}, {"total_s": 0.2}])
-async def test_a_stream_that_hangs_times_out(runtime_for: RuntimeFor, limits: dict[str, float]) -> None:
-    async with model_server(Script(middle="hang")) as server:
+@pytest.mark.parametrize(
+    ("script", "limits"),
+    [
+        (Script(start="hang"), {"idle_s": 0.1}),
+        (Script(middle="hang"), {"idle_s": 0.1}),
+        (Script(middle="hang"), {"total_s": 0.2}),
+    ],
+    ids=["no first token", "idle", "total"],
+)
+async def test_a_stream_that_hangs_times_out(
+    runtime_for: RuntimeFor, script: Script, limits: dict[str, float]
+) -> None:
+    """It is not retried, and the connection is closed."""
+    async with model_server(script) as server:
         with pytest.raises(RuntimeTimeout):
             async with asyncio.timeout(30):
                 await collect(runtime_for(server.url, **limits), ask())
         await asyncio.wait_for(server.disconnected.wait(), 5)
+        assert len(server.requests) == 1
 
 
 async def test_a_slow_stream_is_not_an_idle_one(runtime_for: RuntimeFor) -> None:

@@ -151,16 +151,6 @@ TOKEN_QUIRKS: dict[str, tuple[Quirk, str]] = {
 }
 
 
-@together
-@pytest.mark.parametrize("name", TOKEN_QUIRKS)
-async def test_id_token(shared: Site, name: str) -> None:
-    """An ID token that is not the provider's word, about this sign-in, for this platform, now."""
-    quirk, error = TOKEN_QUIRKS[name]
-    await shared.idp.knows("anna", email="anna@corp.example", groups=["admins"])
-    quirk(shared.idp)
-    await refused(shared, error)
-
-
 async def test_at_hash_that_is_demanded(boot: Boot) -> None:
     """It may be missing, unless the operator says that this provider sends it."""
     site = await boot(PLATFORM_OIDC_REQUIRE_AT_HASH="true")
@@ -209,9 +199,9 @@ PROVIDER_QUIRKS: dict[str, tuple[Quirk, str]] = {
 
 
 @together
-@pytest.mark.parametrize("name", PROVIDER_QUIRKS)
-async def test_provider(shared: Site, name: str) -> None:
-    quirk, error = PROVIDER_QUIRKS[name]
+@pytest.mark.parametrize("name", [*TOKEN_QUIRKS, *PROVIDER_QUIRKS])
+async def test_wrong_answers_of_the_provider(shared: Site, name: str) -> None:
+    quirk, error = {**TOKEN_QUIRKS, **PROVIDER_QUIRKS}[name]
     await shared.idp.knows("anna", email="anna@corp.example", groups=["admins"])
     quirk(shared.idp)
     await refused(shared, error)
@@ -363,11 +353,9 @@ class TestCallback:
         assert await shared.accounts() == before
 
     async def test_provider_refuses(self, shared: Site) -> None:
-        """The login page says so in our words: the provider's come through the browser."""
+        """The login page has the provider's code, but not its text, which comes through the browser."""
         page = await refused(shared, "sso_refused", person="")
-        assert page.fragment["error_description"] == (
-            "The identity provider refused the sign-in (access_denied)"
-        )
+        assert page.fragment["error_description"].endswith("(access_denied)")
 
     async def test_error_of_a_stranger(self, shared: Site) -> None:
         """An error without the state of this browser shows nothing of its text."""

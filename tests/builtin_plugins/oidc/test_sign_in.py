@@ -204,20 +204,18 @@ async def test_more_groups_than_the_provider_sends(
     assert claims_of((await site.sign_in("anna")).token or "")["role"] == "user", "groups that are sent count"
 
 
-async def test_groups_elsewhere(boot: Boot) -> None:
-    """The claim may lie deeper, and the groups be called otherwise."""
-    site = await boot(
-        PLATFORM_OIDC_GROUPS_CLAIM="realm_access.roles", PLATFORM_OIDC_ADMIN_GROUPS="ops, platform-admins"
-    )
-    site.idp.changes["/me"] = lambda said: {**said, "realm_access": {"roles": ["platform-admins"]}}
-    await site.idp.knows("anna")
-    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
-
-
-async def test_group_named_by_an_address(boot: Boot) -> None:
-    """Some providers allow only claims that are addresses: dots in a name are no path."""
-    site = await boot(PLATFORM_OIDC_GROUPS_CLAIM="https://corp.example/groups")
-    site.idp.changes["/me"] = lambda said: {**said, "https://corp.example/groups": ["admins"]}
+@pytest.mark.parametrize(
+    ("claim", "sent"),
+    [
+        ("realm_access.roles", {"realm_access": {"roles": ["platform-admins"]}}),
+        ("https://corp.example/groups", {"https://corp.example/groups": ["platform-admins"]}),
+    ],
+    ids=["path", "address"],
+)
+async def test_groups_elsewhere(boot: Boot, claim: str, sent: dict[str, Any]) -> None:
+    """The claim may lie deeper, or be an address, whose dots are no path; groups may have other names."""
+    site = await boot(PLATFORM_OIDC_GROUPS_CLAIM=claim, PLATFORM_OIDC_ADMIN_GROUPS="ops, platform-admins")
+    site.idp.changes["/me"] = lambda said: {**said, **sent}
     await site.idp.knows("anna")
     assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
 
@@ -235,7 +233,6 @@ async def test_without_address_and_name(site: Site) -> None:
     ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", "\ud800@b.example", "a\x00@b", 7],
 )
 async def test_address_that_is_none(shared: Site, email: Any) -> None:
-    """What is not an address is treated as if there were none."""
     name = f"person-{secrets.token_hex(4)}"
     await shared.idp.knows(name, email=email)
     assert claims_of((await shared.sign_in(name)).token or "")["email"] == f"{name}@idp.example.net"

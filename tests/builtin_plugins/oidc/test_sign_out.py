@@ -38,7 +38,7 @@ async def signed_in(site: Site, person: str = "anna") -> Actor:
 
 
 async def test_signed_out_everywhere(site: Site) -> None:
-    """The whole round: sign out here, confirm at the provider, which tells the platform and sends back."""
+    """Sign out here, confirm at the provider, which notifies the platform and sends the browser back."""
     await site.idp.knows("anna")
     browser = site.browser("anna")
     page = await browser.go(LOGIN)

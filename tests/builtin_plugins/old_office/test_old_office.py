@@ -173,7 +173,6 @@ async def test_a_file_within_an_archive(running: Running, ann: Actor) -> None:
 
 
 async def test_a_locked_workbook(running: Running, ann: Actor) -> None:
-    """A password is told as such."""
     content = bytearray(sample("prices.xls"))
     start = content.index(struct.pack("<HHH", 0x809, 16, 0x600))
     after = start + 20

@@ -208,7 +208,7 @@ async def test_logprobs(stage: Stage) -> None:
     ],
 )
 async def test_refusals_of_the_runtime(stage: Stage, refusal: Refusal, status: int, code: str) -> None:
-    """What the client did wrong it is told; what the runtime has for troubles it is not."""
+    """The client's mistakes are in the answer; the runtime's troubles are not."""
     for stream in (False, True):
         stage.play(refusal)
         reply = await stage.chat(stream=stream)
@@ -226,7 +226,7 @@ async def test_unknown_model(stage: Stage) -> None:
 
 @pytest.mark.parametrize("middle", ["error", "drop", "garbage"])
 async def test_dead_in_mid_stream(stage: Stage, middle: str) -> None:
-    """What was said stands; then an error in the stream, and no mark of a good end."""
+    """The text so far stays; an error follows in the stream, and no mark of a good end."""
     stage.play(Turn("A hotel may cost 130 EUR."), middle=middle, middle_after=3)
     streamed = await stage.stream()
     assert streamed.text and not streamed.done

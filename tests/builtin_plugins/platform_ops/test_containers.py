@@ -91,9 +91,8 @@ async def test_a_bundle_starts_and_stops_containers(yard: Yard) -> None:
     assert (await yard.done("rag/disable"))["already_stopped"] == ["rag-pipeline"]
     on = await yard.done("monitoring/enable")
     assert on["started"] == ["grafana"]
-    assert on["errors"] == [
-        "broken: The container engine answered 500: driver failed programming external connectivity"
-    ]
+    [error] = on["errors"]
+    assert error.startswith("broken: ") and " 500: driver failed" in error
     yard.container("rag-pipeline").state = "running"
     again = await yard.done("reconcile")
     assert again["stopped"] == ["rag-pipeline"]
@@ -151,7 +150,7 @@ async def test_only_core_services_have_logs(yard: Yard) -> None:
 
 
 async def test_logs_are_followed_until_the_reader_leaves(yard: Yard) -> None:
-    """What is written arrives at once; the engine is told when nobody reads any more."""
+    """New lines arrive at once; the engine's stream is closed when nobody reads any more."""
     one = yard.container("rag-pipeline")
     url = f"{yard.running.url}/v1/containers/rag-pipeline/logs?follow=true&tail=1"
     headers = {"Authorization": f"Bearer {yard.chief.token}"}
@@ -168,14 +167,12 @@ async def test_logs_are_followed_until_the_reader_leaves(yard: Yard) -> None:
 
 
 async def test_an_engine_that_fails_is_said_to(yard: Yard) -> None:
-    """502 with what it says, without secrets; nothing is stored of what was wanted."""
+    """502 with the engine's text, without secrets; the wanted state is not stored."""
     yard.engine.broken = 500
     try:
         refused = await yard.chief.get("/v1/containers/rag-pipeline/logs")
         assert refused.status == 502
-        assert refused.json()["detail"] == (
-            "The container engine answered 500: the engine is out of order, password=***"
-        )
+        assert refused.detail.endswith(" 500: the engine is out of order, password=***")
         assert (await yard.chief.post("/v1/bundles/chat/disable")).status == 502
     finally:
         yard.engine.broken = None
@@ -231,7 +228,7 @@ async def test_an_address_that_cannot_work_stops_only_what_needs_it(tmp_path: Pa
         for path in ("/v1/bundles", "/v1/bundles/ready", "/v1/containers/api-gateway/logs"):
             refused = await chief.get(path)
             assert (refused.status, refused.json()["code"]) == (503, "container_engine_unusable")
-            assert refused.json()["detail"].startswith("DOCKER_HOST can't be used: expected unix://")
+            assert "DOCKER_HOST" in refused.detail
         assert b"hunter22" not in refused.body
         started = await chief.post("/v1/backups")
         assert started.status == 202

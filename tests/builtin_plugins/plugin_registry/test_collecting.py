@@ -133,9 +133,9 @@ async def test_collecting(running: Running, ann: Actor, gatherer: Gatherer) -> N
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("hang", "The plugin did not finish within 0.2 s"),
+        ("hang", "0.2 s"),
         ("refuse", "The beach is closed"),
-        ("crash", "The plugin failed; the log says more"),
+        ("crash", "failed"),
     ],
 )
 async def test_collections_that_fail(
@@ -148,8 +148,8 @@ async def test_collections_that_fail(
     job_id = (await ann.post(COLLECT)).json()["job_id"]
     await running.run_jobs()
     found = (await ann.get(COLLECT)).json()
-    assert (found["status"], found["error"], found["result"]["shells"]) == ("failed", why, 3)
-    assert (await ann.get(f"/v1/jobs/{job_id}")).json()["error"] == why
+    assert (found["status"], found["result"]["shells"], why in found["error"]) == ("failed", 3, True)
+    assert (await ann.get(f"/v1/jobs/{job_id}")).json()["error"] == found["error"]
     gatherer.mode = "good"
     assert (await ann.post(COLLECT)).status == 202
     await running.run_jobs()

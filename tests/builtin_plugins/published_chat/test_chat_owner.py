@@ -106,7 +106,7 @@ async def test_a_session_is_deleted_with_its_conversation(running: Running) -> N
 
 @pytest.mark.each_database
 async def test_old_sessions_leave(running: Running) -> None:
-    """Those without a question for the days of the setting, with what was said in them."""
+    """Sessions without a question for the days of the setting are deleted with their turns."""
     shop = await open_shop(running)
     old, young = await here(shop), await here(shop)
     await old.ask()

@@ -124,7 +124,7 @@ class TestTokens:
             assert [answer.status for answer in (await visitor.ask(), await visitor.rate(1))] == [401, 401]
 
     async def test_a_session_goes_on(self, shop: Shop) -> None:
-        """A second session call with the token keeps the session, and tells what was asked in it."""
+        """A second session call with the token keeps the session, and returns its turns."""
         visitor = await here(shop)
         turn = (await visitor.ask()).json()["turn_id"]
         await visitor.rate(turn, "down")
@@ -156,7 +156,6 @@ class TestBounds:
         assert (await (await here(shop)).ask("x" * 70_000)).status == 413
 
     async def test_unknown_slugs(self, shop: Shop) -> None:
-        """404 on every route."""
         visitor = shop.visitor()
         visitor.slug = "nowhere"
         for answer in (
@@ -216,7 +215,6 @@ class TestClosed:
             assert (await shop.owner.get(shop.path)).json()["state"] == why
 
     async def test_disabled(self, running: Running) -> None:
-        """Off and on again."""
         shop = await open_shop(running)
         visitor = await here(shop)
         await shop.owner.patch(shop.path, json={"enabled": False})
@@ -236,7 +234,6 @@ class TestClosed:
         await self.closed(shop, "owner_inactive")
 
     async def test_pipeline_deleted(self, running: Running) -> None:
-        """The same."""
         shop = await open_shop(running)
         visitor = await here(shop)
         assert (await shop.owner.delete(f"/v1/rag/pipeline/{shop.pipeline}")).status == 200

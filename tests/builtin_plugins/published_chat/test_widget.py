@@ -183,7 +183,7 @@ async def test_thumbs_and_a_comment(page: Watched, shop: Shop, tmp_path: Path) -
 
 
 async def test_limits_in_words(page: Watched, site: ShopSite, shop: Shop, tmp_path: Path) -> None:
-    """The daily limit is told, and the question stays in the field."""
+    """The daily limit is shown, and the question stays in the field."""
     made = await publish(shop.owner, shop.pipeline, allowed_origins=site.origin, daily_questions=1)
     site.slug = made["slug"]
     await page.page.goto(site.origin)

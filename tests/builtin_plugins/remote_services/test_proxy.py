@@ -121,7 +121,7 @@ class TestFaults:
         ],
     )
     async def test_nonsense(self, start_platform: Start, said: bytes) -> None:
-        """An answer that is none is 502, and tells nothing of what was said."""
+        """An invalid answer is 502, without any of its content."""
         async with odd_service(saying(said)) as url:
             running = await gateway_to(start_platform, url)
             answer = await running.anonymous.get("/v1/tts")

@@ -145,14 +145,14 @@ class TestS3Blobs(BlobStoreConformance):
         client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=b"otherwise")
         with pytest.raises(Unavailable, match="s3_blobs"):
             await blobs.local(sha256)
-        assert f"DamagedObject: the object of {sha256[:12]}" in caplog.text
+        assert "DamagedObject" in caplog.text and sha256[:12] in caplog.text
         assert not blobs.copies.path(sha256).exists()
 
 
 async def test_a_machine_that_is_ahead_leaves_young_objects_alone(
     start_platform: Start, s3: S3Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A day has passed when the database's clock says so: what is being uploaded elsewhere stays."""
+    """The database's clock decides when a day has passed: uploads in progress elsewhere stay."""
     running = await start_platform(S3BlobsPlugin, env=settings(s3, DATABASE_URL=postgres_url))
     blobs, key = store_of(running), f"ab/{'c' * 62}"
     client_of(s3.url).put_object(Bucket=BUCKET, Key=f"{prefix_of(blobs)}{key}", Body=b"just put")
@@ -180,12 +180,11 @@ async def test_server_killed_in_the_middle_of_a_put(
         await asyncio.to_thread(s3.kill)
         refused = await uploading
         assert (refused.status, refused.json()["code"]) == (503, "unavailable")
-        assert "storage of uploaded files" in refused.detail
         wire.stop_after = None
         listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
         assert [item["document_id"] for item in listed] == [kept["document_id"]]
         health = (await running.anonymous.get("/health")).json()
-        assert (health["status"], "does not answer" in health["checks"]["s3"]) == ("degraded", True)
+        assert (health["status"], health["checks"]["s3"][:11]) == ("degraded", "unhealthy: ")
         working = asyncio.create_task(run_without_copies(running))
         await asyncio.to_thread(s3.start)
         async with asyncio.timeout(60):
@@ -314,18 +313,18 @@ class TestStarting:
 
     async def test_a_bucket_that_is_missing(self, start_platform: Start, s3: S3Server) -> None:
         env = settings(s3, PLATFORM_BLOB_STORE="s3://elsewhere/platform")
-        with pytest.raises(StartupError, match="the bucket 'elsewhere' does not exist; create it"):
+        with pytest.raises(StartupError, match="'elsewhere'"):
             await start_platform(S3BlobsPlugin, env=env)
 
     async def test_wrong_keys(self, start_platform: Start, s3: S3Server) -> None:
-        """Stop the start, by the settings' names; the keys are not told."""
+        """They stop the start, which names the settings and not the keys."""
         env = settings(s3, PLATFORM_S3_SECRET_KEY="another secret")
-        with pytest.raises(StartupError, match=r"refuses the keys.*PLATFORM_S3_ACCESS_KEY") as caught:
+        with pytest.raises(StartupError, match="PLATFORM_S3_ACCESS_KEY") as caught:
             await start_platform(S3BlobsPlugin, env=env)
         assert "another secret" not in str(caught.value)
 
     async def test_half_of_the_keys(self, start_platform: Start, s3: S3Server) -> None:
-        with pytest.raises(StartupError, match="no plugin in service offers"):
+        with pytest.raises(StartupError, match="PLATFORM_BLOB_STORE"):
             await start_platform(S3BlobsPlugin, env=settings(s3, PLATFORM_S3_SECRET_KEY=None))
 
     async def test_a_server_that_is_away(
@@ -335,7 +334,7 @@ class TestStarting:
             port = wire.port
         env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{port}")
         running = await start_platform(S3BlobsPlugin, env=env)
-        assert "uploads are refused until it does" in caplog.text
+        assert "PLATFORM_S3_ENDPOINT" in caplog.text
         with pytest.raises(BlobsAway):
             await keep(running, b"refused")
         assert not list((running.platform.settings.home / "s3" / "staging").glob("*"))
@@ -458,7 +457,7 @@ class TestBackups:
         async with wire_to("127.0.0.1", s3.port) as wire:
             away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
         async with platforms(tmp_path / "home") as start:
-            with pytest.raises(StartupError, match=r"was interrupted: .*does not answer.*next start"):
+            with pytest.raises(StartupError, match="interrupted"):
                 await start("platform_ops", S3BlobsPlugin, env=away)
         async with platforms(tmp_path / "home") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=env)
@@ -477,7 +476,7 @@ class TestBackups:
         async with wire_to("127.0.0.1", s3.port) as wire:
             away = {**env, "PLATFORM_S3_ENDPOINT": f"http://127.0.0.1:{wire.port}"}
         async with platforms(tmp_path / "home") as start:
-            with pytest.raises(StartupError, match=r"does not answer.*PLATFORM_BACKUP_BEFORE_UPGRADE"):
+            with pytest.raises(StartupError, match="PLATFORM_BACKUP_BEFORE_UPGRADE"):
                 await start("platform_ops", S3BlobsPlugin, env=away)
         async with platforms(tmp_path / "home") as start:  # a database without an identity takes the marker's
             running = await start("platform_ops", S3BlobsPlugin, env=env)
@@ -505,7 +504,7 @@ class TestOnePrefixOneDatabase:
             before = s3.keys(prefix_of(running.platform.blobs))
         for _ in range(2):
             async with platforms(tmp_path / "two") as start:
-                with pytest.raises(StartupError, match=r"PLATFORM_BLOB_STORE, or correct DATABASE_URL"):
+                with pytest.raises(StartupError, match=r"PLATFORM_BLOB_STORE.*DATABASE_URL"):
                     await start(S3BlobsPlugin, env=env)
         async with platforms(tmp_path / "one") as start:
             running = await start(S3BlobsPlugin, env=env)
@@ -524,7 +523,7 @@ class TestOnePrefixOneDatabase:
             prefix = prefix_of(running.platform.blobs)
         client_of(s3.url).delete_object(Bucket=BUCKET, Key=f"{prefix}{MARKER}")
         async with platforms(tmp_path / "two") as start:
-            with pytest.raises(StartupError, match="holds uploads of another database"):
+            with pytest.raises(StartupError, match="another database"):
                 await start(S3BlobsPlugin, env=env)
         assert f"{prefix}{MARKER}" not in s3.keys(prefix)
         async with platforms(tmp_path / "one") as start:
@@ -564,11 +563,11 @@ async def test_doctor_looks_into_the_bucket(start_platform: Start, s3: S3Server)
         sha256 = await keep(running, b"kept")
         store = store_of(running)
         found = await check_files(running.platform)
-        assert (found.status, found.text) == ("ok", f"1 uploaded files in {store.bucket.place}, none missing")
+        assert (found.status, found.text[:2], str(store.bucket.place) in found.text) == ("ok", "1 ", True)
         key = f"{prefix_of(store)}{sha256[:2]}/{sha256[2:]}"
         client_of(s3.url).delete_object(Bucket=BUCKET, Key=key)
         found = await check_files(running.platform)
         assert (found.status, sha256[:12] in found.text) == ("failed", True)
         await wire.cut()
         found = await check_files(running.platform)
-        assert (found.status, "does not answer" in found.text) == ("failed", True)
+        assert found.status == "failed"

@@ -169,7 +169,7 @@ async def test_database_that_falls_silent() -> None:
     [("auto", "2", SharedCounters), ("auto", "1", MemoryCache), ("database", "1", SharedCounters)],
 )
 async def test_who_counts_there(start_platform: Start, store: str, workers: str, kind: type[Cache]) -> None:
-    """Several processes, and one that is told to; one alone needs no table."""
+    """Several processes, and one whose setting demands it; one alone needs no table."""
     running = await start_platform(env={"PLATFORM_CACHE_STORE": store, "PLATFORM_WORKERS": workers})
     assert isinstance(running.platform.cache, kind)
 

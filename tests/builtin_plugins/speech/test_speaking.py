@@ -45,7 +45,6 @@ async def test_speaks_wav(actor: Actor) -> None:
 
 
 async def test_speaks_every_language(actor: Actor) -> None:
-    """Each language of the list is spoken, and says so."""
     known = (await actor.get("/v1/tts/languages")).json()
     assert list(known["languages"]) == ["tr", "en", "de", "fr", "es", "it", "pt", "nl", "ru", "ja", "ko"]
     assert (known["default"], known["available"]) == ("tr", True)
@@ -132,10 +131,10 @@ async def test_neural_voice(start_platform: Start) -> None:
     ("body", "where", "says"),
     [
         ({"text": "   "}, ["body", "text"], "blank"),
-        ({"text": ""}, ["body", "text"], "at least 1 character"),
+        ({"text": ""}, ["body", "text"], " 1 "),
         ({}, ["body", "text"], "required"),
-        ({"text": "a" * 5001}, ["body", "text"], "at most 5000 characters"),
-        ({"text": "Hi", "language": "xx"}, ["body", "language"], "must be one of: tr, en"),
+        ({"text": "a" * 5001}, ["body", "text"], " 5000 "),
+        ({"text": "Hi", "language": "xx"}, ["body", "language"], "tr, en"),
         ({"text": "Hi", "format": "ogg"}, ["body", "format"], "wav"),
     ],
 )
@@ -174,7 +173,7 @@ async def test_openai_shape(actor: Actor) -> None:
 
 
 async def test_metrics_and_health(running: Running, actor: Actor) -> None:
-    """Requests are counted by language and outcome; the service tells of its engines."""
+    """Requests are counted by language and outcome; the service lists its engines."""
     await actor.post("/v1/tts", json={"text": "Hi.", "language": "en"})
     metrics = (await running.anonymous.get("/metrics")).body.decode()
     assert 'tts_requests_total{language="en",status="success"} 1.0' in metrics

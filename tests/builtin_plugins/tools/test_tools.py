@@ -174,7 +174,7 @@ async def test_everybody_is_shown_its_own(running: Running, ann: Actor) -> None:
 
 
 async def test_definition(ann: Actor) -> None:
-    """A definition tells what a call does, where it is and who may call it."""
+    """A definition has the call's effects, its address and who may call it."""
     found = {tool["function"]["name"]: tool for tool in (await listed(ann))["offered"]}
     said = found["probe_say"]
     assert said["function"]["parameters"]["properties"]["times"]["maximum"] == 100_000
@@ -212,7 +212,7 @@ async def test_result(ann: Actor) -> None:
     ("name", "arguments", "said"),
     [
         ("probe_refuse", {}, "error: 400 the shop is closed"),
-        ("probe_crash", {}, "error: 500 Internal server error"),
+        ("probe_crash", {}, "error: 500 "),
         ("probe_reign", {}, "error: 403"),
         ("probe_say", {"times": "many"}, "'times'"),
         ("probe_say", {"colour": "red"}, "'colour'"),
@@ -227,23 +227,24 @@ async def test_failures_are_told(ann: Actor, name: str, arguments: dict[str, Any
 
 
 async def test_sign_in_hint(running: Running) -> None:
-    """What needs an account says so to somebody without one."""
+    """Without an account, the refusal of a tool says that it needs one."""
     assert "sign in" in (await called(running.anonymous, "probe_refuse"))["text"]
 
 
 async def test_a_tool_that_hangs(ann: Actor, brings: Brings) -> None:
     """The call ends at its limit, and is reported like every other."""
     reply = await called(ann, "probe_hang", "?seconds=0.05")
-    assert reply["text"] == "error: 504 The tool 'probe_hang' did not answer within 0.05 s"
+    assert reply["text"].startswith("error: 504 ") and "'probe_hang'" in reply["text"]
     await called(ann, "probe_say")
     assert brings.heard[-2:] == [("probe_hang", "GatewayTimeout"), ("probe_say", None)]
 
 
 async def test_unknown(ann: Actor) -> None:
     """A tool that nobody offers, and one that is offered to another account, answer alike."""
-    for name in ("probe_dance", "ask_chief"):
-        answer = await ann.post(f"/v1/probe/tools/{name}", json={})
-        assert answer.status == 404 and answer.detail == f"There is no tool '{name}'"
+    names = ("probe_dance", "ask_chief")
+    answers = [await ann.post(f"/v1/probe/tools/{name}", json={}) for name in names]
+    assert {answer.status for answer in answers} == {404}
+    assert len({answer.detail.replace(name, "") for name, answer in zip(names, answers, strict=True)}) == 1
 
 
 async def test_a_source_that_fails(ann: Actor, brings: Brings) -> None:
@@ -261,4 +262,4 @@ async def test_calls_are_counted(platform_home: Any) -> None:
         ann = await running.user("ann")
         replies = [await called(ann, "probe_refuse") for _ in range(21)]
         assert {reply["text"][:10] for reply in replies[:20]} == {"error: 400"}
-        assert replies[20]["text"].startswith("error: 429 Rate limit exceeded: 20 requests per minute")
+        assert replies[20]["text"].startswith("error: 429 ") and " 20 " in replies[20]["text"]

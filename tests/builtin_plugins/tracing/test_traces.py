@@ -303,7 +303,7 @@ async def test_a_model_that_nobody_has_leaves_no_name(collector: Collector, star
 
 
 async def test_jobs_continue_the_trace(running: Any, collector: Collector) -> None:
-    """One by one and together; what they raise is told by its class."""
+    """One by one and in batches; an error is recorded by its class."""
     user = await running.user()
     await user.post("/v1/sample/count/1", headers=TRACEPARENT)
     await running.run_jobs()
@@ -344,7 +344,7 @@ async def test_a_collector_that_is_away_harms_nobody(
     async with asyncio.timeout(20):
         while "spans were lost" not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # told by a thread of the library's
-    assert caplog.text.count("spans were lost") == 1
+    assert len([text for text in caplog.messages if "spans" in text]) == 1
     assert "Traceback" not in caplog.text
 
 
@@ -385,10 +385,10 @@ async def test_traces_can_be_switched_off(start_platform: Start, name: str, valu
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "expected http/protobuf"),
-        ("OTEL_TRACES_EXPORTER", "zipkin", "expected otlp or none"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "expected an address"),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318", "expected an address"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"),
+        ("OTEL_TRACES_EXPORTER", "zipkin", "otlp"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "address"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318", "address"),
     ],
 )
 async def test_what_can_not_be_used_is_said(

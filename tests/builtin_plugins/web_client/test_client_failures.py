@@ -74,7 +74,6 @@ async def things(ana: Actor) -> dict[str, str]:
 
 @pytest.mark.parametrize("missing", PLACES)
 async def test_what_is_missing_is_said(site: Running, visitor: Visitor, missing: str) -> None:
-    """The view shows the reason."""
     path, step, requests = PLACES[missing]
     ana = await site.user(role="admin")
     ids = await things(ana)

@@ -59,9 +59,7 @@ def test_unknown_forms_are_refused(statement: str, name: str) -> None:
     """What would be left as it is stops the start, in modules that are joined and in others."""
     modules = {"a.js": "export const a = 1;\n", "b.js": "export const b = 1;\n", "page.js": "a();\n"}
     modules[name] += f"{statement}\n"
-    with pytest.raises(
-        ValueError, match=re.escape(f"{name} has an import or export that can't be joined: {statement}")
-    ):
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} .*{re.escape(statement)}"):
         join(modules, ["a.js"])
 
 
@@ -89,5 +87,5 @@ def test_what_an_entry_exports() -> None:
 def test_circles_are_refused() -> None:
     """Modules that import each other can't stand one after the other."""
     modules = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
-    with pytest.raises(ValueError, match=r"a\.js imports itself in a circle"):
+    with pytest.raises(ValueError, match=r"a\.js .*circle"):
         join(modules, ["a.js"])

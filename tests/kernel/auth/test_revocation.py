@@ -148,7 +148,7 @@ class TestNotices:
     async def test_while_the_database_is_away(
         self, start_platform: Start, postgres_url: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """An outage is told once, not several times a second, and notices are heard again after it."""
+        """An outage is logged once, and notices are heard again after it."""
         parts = urlsplit(postgres_url)
         async with wire_to(parts.hostname or "", parts.port or 5432) as wire:
             url = postgres_url.replace(f":{parts.port}", f":{wire.port}")
@@ -161,7 +161,7 @@ class TestNotices:
             # Further rounds of looking, none of which may say it again.
             rounds = wire.refused
             await eventually(lambda: wire.refused >= rounds + 5, 20)
-            assert caplog.text.count("notices can't be read") == 1
+            assert sum("notices" in message for message in caplog.messages) == 1
             await here.platform.database.write(lambda unit: unit.notify("news", "first"))
             wire.restore()
             await eventually(lambda: heard == ["first"], 10)

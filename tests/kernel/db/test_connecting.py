@@ -34,7 +34,7 @@ class SilentServer:
 
 @pytest.mark.asyncio
 async def test_one_attempt_at_a_time() -> None:
-    """Once the server is known to be silent, one attempt looks for it and all others are told at once."""
+    """Once the server is known to be silent, one attempt is made at a time, and all others fail at once."""
     silent, ended = SilentServer(), asyncio.Event()
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

@@ -32,7 +32,7 @@ def damage(home: Path, table: str) -> None:
 
 
 async def test_it_is_told_as_damage(platform_home: Path) -> None:
-    """503 with the way back instead of 500; afterwards `/health` says so, and uploads are refused."""
+    """503 with the remedy instead of 500; afterwards `/health` is unhealthy, and uploads are refused."""
     async with platforms(platform_home) as start:
         running = await start(*PLUGINS)
         ann = await running.user()
@@ -56,7 +56,7 @@ async def test_it_is_told_as_damage(platform_home: Path) -> None:
 
 
 async def test_it_is_looked_for_on_a_schedule(platform_home: Path) -> None:
-    """Nobody has to run into the damage: a job finds it at night, and the health says so."""
+    """A nightly job finds the damage before anybody runs into it, and `/health` is unhealthy."""
     async with platforms(platform_home) as start:
         await start(*PLUGINS)
     damage(platform_home, "rag_pipeline")

@@ -24,7 +24,8 @@ async def test_each_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> Non
         with outage.tolerated():
             await asyncio.sleep(0)
         assert not outage.lasts
-    assert caplog.messages == ["clocks can't be wound until the database is back: OperationalError"] * 2
+    assert [message.startswith("clocks can't be wound ") for message in caplog.messages] == [True, True]
+    assert [message.endswith(": OperationalError") for message in caplog.messages] == [True, True]
 
 
 async def test_a_faulty_statement_is_told_as_such(caplog: pytest.LogCaptureFixture) -> None:

@@ -121,7 +121,7 @@ def add_elm(unit: Unit) -> None:
 
 
 async def test_errors_are_those_of_the_ordinary_way(database: Database) -> None:
-    """A table that is gone is told as SQLAlchemy tells it, and the next read works."""
+    """A missing table raises SQLAlchemy's error, and the next read works."""
     async with database.schema_change() as connection:
         await connection.run_sync(Base.metadata.drop_all)
     with pytest.raises(SQLAlchemyError):

@@ -25,7 +25,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 async def test_a_pipe_wakes_the_others(database: Database, tmp_path: Path) -> None:
-    """Whoever tells wakes every other one, and not itself."""
+    """A notice wakes every other process, but not its sender."""
     first, second, third = (Pipes(tmp_path / "run") for _ in range(3))
     woken = {pipes: asyncio.Event() for pipes in (first, second, third)}
     for pipes, event in woken.items():
@@ -40,7 +40,7 @@ async def test_a_pipe_wakes_the_others(database: Database, tmp_path: Path) -> No
 
 
 async def test_a_pipe_left_behind_is_removed(database: Database, tmp_path: Path) -> None:
-    """A killed process leaves its pipe; the next one who tells removes it."""
+    """A killed process leaves its pipe; the next sender removes it."""
     left = tmp_path / "wake-of-a-killed-process"
     os.mkfifo(left)
     Pipes(tmp_path).tell()
@@ -48,7 +48,7 @@ async def test_a_pipe_left_behind_is_removed(database: Database, tmp_path: Path)
 
 
 async def test_a_pipe_that_is_full(database: Database, tmp_path: Path) -> None:
-    """A process that is busy for long holds up nobody who tells it, and is woken once for all."""
+    """A busy process holds up no sender, and is woken once for all notices."""
     busy, woken = Pipes(tmp_path), asyncio.Event()
     await busy.start(database, woken.set)
     [pipe] = tmp_path.glob("wake-*")  # noqa: ASYNC240

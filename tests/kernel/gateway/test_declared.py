@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -74,11 +75,9 @@ class TestStranger:
         """The second plugin of the package is out of service, and its prefix stays the desk's."""
         _, health = await served.get("/health")
         plugin = health["plugins"]["lending_branch"]
-        assert (plugin["status"], plugin["reason"]) == (
-            "failed",
-            "its service 'lending-branch' wants /v1/lending/branch, but 'lending-desk' has /v1/lending; "
-            "choose another prefix",
-        )
+        assert plugin["status"] == "failed"
+        for named in ("'lending-branch'", "/v1/lending/branch", "'lending-desk'"):
+            assert named in plugin["reason"]
         assert (await served.get("/v1/lending/branch"))[0] == 404
 
 
@@ -93,7 +92,7 @@ async def test_on_another_machine(lending_package: Path, tmp_path: Path) -> None
             await there.process.wait(20)
             assert (await here.get("/v1/lending/loans"))[0] == 503
             _, health = await here.get("/health")
-            assert health["checks"]["lending_desk"].startswith("unhealthy: it can't be reached")
+            assert health["checks"]["lending_desk"].startswith("unhealthy: ")
 
 
 def offering(*services: Service, routes: RouteTable | None = None, called: str = "stranger") -> type[Plugin]:
@@ -127,34 +126,31 @@ def shelf(*mounts: Any, name: str = "shelf", **more: Any) -> Service:
 
 
 @pytest.mark.parametrize(
-    ("service", "reason"),
+    ("service", "named"),
     [
-        (shelf("/v1/rag"), "its service 'shelf' wants /v1/rag, but 'rag-pipeline' has /v1/rag"),
-        (shelf("/v1/rag/x"), "its service 'shelf' wants /v1/rag/x, but 'rag-pipeline' has /v1/rag"),
-        (shelf("/v1"), "its service 'shelf' wants /v1, but "),
-        (shelf("/v1/auth"), "its service 'shelf' wants /v1/auth, but 'accounts' has "),
-        (
-            shelf("/v1/jobs/x"),
-            "its service 'shelf' wants /v1/jobs/x, but 'long_jobs' has GET /v1/jobs/{job_id}",
-        ),
-        (shelf("/health"), "its service 'shelf' wants /health, but 'kernel' has GET /health"),
-        (shelf("/v1/toys"), "its service 'shelf' wants /v1/toys, but 'neighbour' has GET /v1/toys/bear"),
-        (shelf("/v1/shelf", "/v1/shelf"), "its service 'shelf' has the prefix /v1/shelf twice"),
-        (shelf("v1/shelf"), "its service 'shelf' has the prefix 'v1/shelf'; write it as in '/v1/shelf'"),
-        (shelf("/v1/shelf", port=8004), "its service 'shelf' wants the port 8004 of 'rag-pipeline'"),
-        (shelf("/v1/shelf", port=8000), "its service 'shelf' wants the port 8000 of 'api-gateway'"),
-        (shelf("/v1/shelf", name="api-gateway"), "its service 'api-gateway' has the gateway's name"),
-        (shelf("/v1/shelf", name="My shelf"), "its service 'My shelf' has an odd name"),
-        (shelf("/v1/shelf", name="database"), "its health check 'database' is already declared by 'kernel'"),
-        (shelf(), "its service 'shelf' can't be reached; add its public prefix: mounts=(\"/v1/shelf\",)"),
+        (shelf("/v1/rag"), "'shelf' .* /v1/rag, .*'rag-pipeline' has /v1/rag"),
+        (shelf("/v1/rag/x"), "'shelf' .* /v1/rag/x, .*'rag-pipeline' has /v1/rag"),
+        (shelf("/v1"), "'shelf' .* /v1, "),
+        (shelf("/v1/auth"), "'shelf' .* /v1/auth, .*'accounts'"),
+        (shelf("/v1/jobs/x"), "'shelf' .* /v1/jobs/x, .*'long_jobs' has GET /v1/jobs/{job_id}"),
+        (shelf("/health"), "'shelf' .* /health, .*'kernel' has GET /health"),
+        (shelf("/v1/toys"), "'shelf' .* /v1/toys, .*'neighbour' has GET /v1/toys/bear"),
+        (shelf("/v1/shelf", "/v1/shelf"), "'shelf' .* /v1/shelf twice"),
+        (shelf("v1/shelf"), "'shelf' .*'v1/shelf'.*'/v1/shelf'"),
+        (shelf("/v1/shelf", port=8004), "'shelf' .* port 8004 .*'rag-pipeline'"),
+        (shelf("/v1/shelf", port=8000), "'shelf' .* port 8000 .*'api-gateway'"),
+        (shelf("/v1/shelf", name="api-gateway"), "'api-gateway' .* name"),
+        (shelf("/v1/shelf", name="My shelf"), "'My shelf' .* name"),
+        (shelf("/v1/shelf", name="database"), "'database' .*'kernel'"),
+        (shelf(), r"'shelf' .*mounts=\(\"/v1/shelf\",\)"),
     ],
 )
-async def test_what_is_refused(start_platform: Start, service: Service, reason: str) -> None:
+async def test_what_is_refused(start_platform: Start, service: Service, named: str) -> None:
     """A prefix, port or name that is taken keeps the plugin out of service, with the reason."""
     neighbour = offering(routes=table("/v1/toys/bear"), called="neighbour")
     running = await start_platform(neighbour, offering(service))
     record = running.platform.resource(PLUGIN_STATES).records["stranger"]
-    assert (record.status, (record.reason or "")[: len(reason)]) == ("failed", reason)
+    assert record.status == "failed" and re.search(named, record.reason or ""), record.reason
     assert (await running.anonymous.get("/v1/auth/capabilities")).status == 200
 
 

@@ -126,7 +126,7 @@ class TestHealth:
         assert not disk.asked.acquire(blocking=False)
 
     async def test_a_stop_while_a_disk_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A process whose disk hangs still ends when it is told to."""
+        """The event loop ends although a check of the disk hangs."""
         disk = HangingDisk(tmp_path)
         monkeypatch.setattr(os, "utime", disk.utime)
 
@@ -172,9 +172,9 @@ class TestHealth:
         body = answer.json()
         assert (answer.status, body["status"]) == (200, "degraded")
         assert body["checks"]["tts_stt"] == "healthy"
-        assert body["checks"]["graph_rag"].startswith("unhealthy: it can't be reached")
+        assert body["checks"]["graph_rag"].startswith("unhealthy: ")
         assert body["checks"]["rag_pipeline"] == "not installed"
-        assert body["message"] == "Working, except for: graph_rag"
+        assert "graph_rag" in body["message"] and "tts_stt" not in body["message"]
 
     async def test_a_service_that_is_unhealthy(self, start_platform: Start) -> None:
         """A critical check of a service shows under the service's name, in process as elsewhere."""
@@ -220,7 +220,7 @@ class TestHealth:
         assert (checks["cache"], checks["redis"]) == ("healthy", "healthy")
 
     async def test_a_cache_store_that_is_away(self, start_platform: Start) -> None:
-        """platform-ops alone is unhealthy then (spec 4.8); the whole platform serves on, and says so."""
+        """Only platform-ops is unhealthy (spec 4.8); the whole platform keeps serving and names the check."""
         for only, status in (("platform-ops", 503), (None, 200)):
             env = {**SECRET, "PLATFORM_CACHE_STORE": "shelf"}
             running = await start_platform("platform_ops", ShelfPlugin, env=env, only=only)
@@ -229,13 +229,10 @@ class TestHealth:
             assert (await running.anonymous.get("/health")).status == 200
             cache.away = True
             answer = await running.anonymous.get("/health")
-            assert (answer.status, answer.json()["checks"]["cache_store"]) == (
-                status,
-                "unhealthy: the cache store does not answer",
-            )
+            state = answer.json()["checks"]["cache_store"].partition(":")[0]
+            assert (answer.status, state) == (status, "unhealthy")
 
     async def test_livez_and_readyz(self, start_platform: Start) -> None:
-        """A probe for the process, and one for its readiness."""
         running = await start_platform()
         assert (await running.anonymous.get("/livez")).json() == {"status": "alive"}
         assert (await running.anonymous.get("/readyz")).json()["status"] == "healthy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +60,10 @@ either = pytest.mark.parametrize("env", STRICT, ids=["tests", "a server"])
 @pytest.mark.parametrize(
     ("value", "returns", "said"),
     [
-        (Letter(sender="ana"), Note, "a Letter that doesn't fit its 'returns': text: Field required"),
-        (
-            {"text": ["hunter2"]},
-            Note,
-            "a dict that doesn't fit its 'returns': text: Input should be a valid string",
-        ),
-        (None, Note, "a NoneType that doesn't fit its 'returns': "),
-        ([Note(text="hello"), 7], list[Note], "a list that doesn't fit its 'returns': 1: "),
+        (Letter(sender="ana"), Note, "a Letter .*: text: "),
+        ({"text": ["hunter2"]}, Note, "a dict .*: text: "),
+        (None, Note, "a NoneType "),
+        ([Note(text="hello"), 7], list[Note], "a list .*: 1: "),
     ],
     ids=["another model", "a field of another type", "nothing", "a wrong item"],
 )
@@ -83,7 +80,7 @@ async def test_a_wrong_answer(
     with caplog.at_level(logging.ERROR):
         answer = await running.anonymous.get("/v1/notes")
     assert (answer.status, answer.json()["code"]) == (500, "internal_error")
-    assert f"GET /v1/notes returned {said}" in caplog.text
+    assert re.search(f"GET /v1/notes .*{said}", caplog.text)
     assert "hunter2" not in caplog.text
 
 

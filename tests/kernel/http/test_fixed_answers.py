@@ -38,7 +38,7 @@ async def test_made_once(start_platform: Start) -> None:
 
 
 async def test_a_kept_answer_is_guarded(start_platform: Start) -> None:
-    """Those who may not ask are told nothing, kept or not; nor is anybody once the plugin is off."""
+    """Callers without access get nothing, cached or not; nor does anybody once the plugin is off."""
     running = await start_platform(Counting)
     user = await running.user()
     assert (await user.get("/v1/counting")).status == 200

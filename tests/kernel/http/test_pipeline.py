@@ -106,7 +106,7 @@ class TestCors:
 
 
 async def test_listed_origins_only(start_platform: Start) -> None:
-    """With origins listed, only those may read, with credentials; caches are told that it depends."""
+    """With origins listed, only those may read, with credentials; `Vary` names the header."""
     env = {"CORS_ALLOWED_ORIGINS": "https://a.example, https://b.example/"}
     running = await start_platform(EchoPlugin, env=env)
     allowed = await running.anonymous.get("/v1/echo/open", headers={"Origin": "https://b.example"})
@@ -126,7 +126,6 @@ class TestErrors:
         "path", ["/nowhere", "/v1/echo/nowhere", "/v1/echo/open/", "//v1/echo/open", "/v1"]
     )
     async def test_unknown_path(self, shared: Running, path: str) -> None:
-        """An unknown path is a JSON 404 with a text and a code."""
         answer = await shared.anonymous.get(path)
         assert (answer.status, answer.json()) == (404, {"detail": "Not found", "code": "not_found"})
 
@@ -159,7 +158,6 @@ class TestErrors:
         assert (answer.status, answer.json()["code"]) == (503, "unavailable")
 
     async def test_a_declared_error(self, shared: Running) -> None:
-        """A declared error has its status, its code and its text."""
         answer = await shared.anonymous.get("/v1/echo/taken")
         assert (answer.status, answer.json()) == (409, {"detail": "the name is taken", "code": "taken"})
 

@@ -43,7 +43,7 @@ async def test_every_head_says_the_same(running: Running) -> None:
 
 
 async def test_a_connection_that_is_to_end(running: Running) -> None:
-    """A client that asks for the end of its connection is told so, and gets it."""
+    """A client that asks for the end of its connection gets `Connection: close`, and the end."""
     async with raw_client(running.url) as client:
         await client.send(request("/livez", "Connection: close"))
         answer = await client.answer()
@@ -53,7 +53,7 @@ async def test_a_connection_that_is_to_end(running: Running) -> None:
 
 @pytest.mark.parametrize(("lines", "stays"), [((), False), (("Connection: keep-alive",), True)])
 async def test_an_old_client(running: Running, lines: tuple[str, ...], stays: bool) -> None:
-    """HTTP/1.0: the connection ends after the answer, unless the client asks to keep it and is told."""
+    """HTTP/1.0: the connection ends after the answer, unless the client asks to keep it."""
     async with raw_client(running.url) as client:
         await client.send(request("/livez", *lines, version="1.0"))
         answer = await client.answer()

@@ -24,7 +24,6 @@ async def test_a_stop_ends_the_block() -> None:
 
 
 async def test_a_stop_before_the_block() -> None:
-    """It does not even begin."""
     signal = StopSignal()
     signal.request()
     with pytest.raises(Cancelled):

@@ -257,7 +257,7 @@ def test_an_unknown_time_zone_stops_the_start() -> None:
 
 
 async def test_every_own_schedule_can_be_read(start_platform: Start) -> None:
-    """Those of the kernel and of what is built in; their jobs need to be told nothing."""
+    """Those of the kernel and of the built-in plugins; their jobs need no arguments."""
     from kernel.plugins.loading import installed
 
     running = await start_platform(*(candidate.name for candidate in installed()))

@@ -219,14 +219,14 @@ async def test_a_write_that_takes_long(database: Database) -> None:
         await database.write(supervised(Slow(database), "shelf", seconds=0.01).drop, "all")
     finally:
         log.removeHandler(handler)
-    assert len(said) == 1 and "the plugin 'shelf' has been busy in drop" in said[0]
+    assert len(said) == 1 and "'shelf'" in said[0] and " drop" in said[0]
 
 
 @pytest.mark.parametrize("fault", ["secure", "place", "local"])
 async def test_a_blob_store_that_fails(
     start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    """Whoever uploads or reads is told which plugin it is, not that the request was wrong."""
+    """The answer to an upload or a read names the plugin, and does not blame the request."""
 
     class Broken(HeldBlobs):
         async def secure(self, staged: Staged) -> None:
@@ -262,7 +262,7 @@ async def test_a_blob_store_that_fails(
         answer = await ann.get(f"{path}/documents/{answer.json()['document_id']}/content")
     assert (answer.status, answer.json()["code"]) == (503, "blob_store_failed")
     assert "'shelf'" in answer.detail and "secret" not in answer.detail
-    assert "blob store of the plugin 'shelf' failed" in caplog.text and "secret" in caplog.text
+    assert "'shelf'" in caplog.text and "secret" in caplog.text
 
 
 class SlottedBlobs:
@@ -317,13 +317,13 @@ async def test_a_blob_store_that_cannot_be_changed(start_platform: Start, kind: 
 
 
 async def test_a_chosen_cache_that_is_away(start_platform: Start) -> None:
-    """It is named in /health, and requests are answered as with any other cache store that is away."""
+    """It is named in `/health`, and requests are answered."""
     running = await start_platform(ShelfPlugin, env={"PLATFORM_CACHE_STORE": "shelf"})
     cache = running.platform.cache
     assert isinstance(cache, ShelfCache)
     cache.away = True
     health = (await running.anonymous.get("/health")).json()
-    assert "does not answer (ShelfCache)" in health["checks"]["cache"]
+    assert "ShelfCache" in health["checks"]["cache"]
 
 
 class TestChoosing:
@@ -337,14 +337,14 @@ class TestChoosing:
     async def test_a_store_that_nobody_offers(self, start_platform: Start, kind: str) -> None:
         """Stops the start, naming the setting, what there is, and where to look."""
         name = f"PLATFORM_{kind}_STORE"
-        with pytest.raises(StartupError, match=rf"{name} is 'cellar', but no plugin.*shelf.*plugins list"):
+        with pytest.raises(StartupError, match=rf"{name} .*'cellar'.*shelf.*plugins list"):
             await start_platform(ShelfPlugin, env={name: "cellar"})
 
     @pytest.mark.parametrize("fault", ["raises", "hangs"])
     async def test_a_store_that_can_not_be_opened(self, start_platform: Start, fault: str) -> None:
-        """Stops the start: what is stored there can't be done without."""
-        said = {"raises": "can't be opened: OSError: no route", "hangs": r"did not open within 0\.3 s"}[fault]
-        with pytest.raises(StartupError, match=rf"vector store 'far' of the plugin 'far' {said}"):
+        """It stops the start, as the data stored there is needed."""
+        named = {"raises": "OSError: no route", "hangs": r"0\.3 s"}[fault]
+        with pytest.raises(StartupError, match=rf"'far' .*{named}"):
             env = {"PLATFORM_VECTOR_STORE": "far", "PLATFORM_PLUGIN_START_TIMEOUT": "0.3"}
             await start_platform(Far(fault), env=env)
 
@@ -355,10 +355,9 @@ class TestChoosing:
     async def test_a_name_that_is_taken(
         self, start_platform: Start, kind: StoreKind[Any], name: str, holder: str
     ) -> None:
-        """The plugin that came later is refused."""
         running = await start_platform(ShelfPlugin, Thief(StoreOffer(kind, name, _nothing)))
         reason = running.platform.resource(PLUGIN_STATES).records["thief"].reason or ""
-        assert f"its {kind.name} '{name}' is already offered by {holder}" in reason
+        assert f"{kind.name} '{name}'" in reason and holder in reason
 
 
 class Thief(Plugin):

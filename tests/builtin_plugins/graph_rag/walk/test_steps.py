@@ -135,7 +135,6 @@ class TestRaised:
         assert unsure is not None and sure is not None and sure > unsure
 
     def test_few_are_moved(self) -> None:
-        """The rest of the ranking stays as it is."""
         made = raised([0.9, 0.8, 0.5], [(None, 0.3)] * 6)
         assert [score is None for score in made.reached] == [False] * MOVED + [True] * (6 - MOVED)
         assert all(one > other for one, other in pairwise(filter(None, made.reached)))

@@ -127,7 +127,7 @@ async def test_an_invite_that_admits_nobody_is_in_nobodys_way(running: Running) 
 
 
 async def test_organizations_invite_in_bulk(running: Running) -> None:
-    """Members, suspended ones too, are told; records are those of organization invites."""
+    """Members, suspended ones too, are reported; the invites are those of an organization."""
     owner, member, suspended = [await somebody(running) for _ in range(3)]
     home, other = await make_org(running, owner), await make_org(running, owner)
     for actor in (member, suspended):

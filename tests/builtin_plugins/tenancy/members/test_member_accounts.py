@@ -57,7 +57,7 @@ async def hint(by: Actor, org: int, whom: Actor) -> bool:
 
 class TestReset:
     async def test_generated(self, running: Running) -> None:
-        """The password is told once and works; the old session is over; the log does not hold it."""
+        """The password is shown once and works; the old session ends; the log does not contain it."""
         ann = await somebody(running)
         org = await make_org(running, ann)
         bob = await running.user()

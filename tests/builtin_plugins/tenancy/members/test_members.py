@@ -149,7 +149,6 @@ class TestUpsert:
         assert not await is_signed_in(bob)
 
     async def test_unknown_account(self, running: Running) -> None:
-        """An unknown account and a deactivated one are refused alike."""
         org, [ann] = await cast(running, "owner")
         gone = await somebody(running, is_active=False)
         for whom in (UNKNOWN, id_of(gone)):

@@ -269,7 +269,7 @@ async def test_obstacles(running: Running) -> None:
 
 
 async def test_platform_admins(running: Running) -> None:
-    """A Platform Admin needs no role; only Platform Admins are told so."""
+    """A Platform Admin needs no role; only Platform Admins see that."""
     ann, org = await owned(running)
     root = await somebody(running, platform_admin=True)
     await join(running, org, root)

@@ -141,7 +141,6 @@ async def test_names(running: Running) -> None:
 
 @pytest.mark.each_database
 async def test_a_name_is_taken_once_in_a_race(running: Running) -> None:
-    """Eight ask for one name at once; one gets it."""
     ann, org = await owned(running)
     answers = await asyncio.gather(
         *(ann.post(roles_of(org), json={"name": name}) for name in ["Race", "RACE"] * 4)

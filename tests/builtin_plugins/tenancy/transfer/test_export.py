@@ -158,7 +158,7 @@ async def test_other_plugins_add_to_the_bundle(start_platform: Start) -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_configuration_of_plugins(start_platform: Start) -> None:
-    """A bundle tells what plugins are set to, without secrets; an import changes none of it."""
+    """A bundle has the plugins' settings, without secrets; an import changes none of them."""
     running = await start_platform("tenancy", "plugin_registry", Shop)
     home = await make_home(running, "organization")
     values = {"SHOP_GREETING": "welcome", "SHOP_LIMIT": 7, "SHOP_KEY": "sk-hush"}
@@ -178,7 +178,7 @@ async def test_configuration_of_plugins(start_platform: Start) -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_more_members_than_an_import_takes(start_platform: Start) -> None:
-    """Everybody is exported, however many they are; only an import has a limit, and says so."""
+    """All members are exported, however many there are; only an import has a limit."""
     running = await start_platform("tenancy")
     home = await make_home(running, "organization")
     await running.platform.database.write(_crowd, home.id, MAX_MEMBERS)

@@ -77,7 +77,7 @@ async def test_rows_are_stamped_and_owned(sharing: Running, kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_members_join_as_member(sharing: Running, kind: Kind) -> None:
-    """By e-mail, whatever role the bundle gives; roles that are there stay; unknown ones are told."""
+    """By e-mail, whatever role the bundle gives; existing roles stay; unknown members are reported."""
     home = await make_home(sharing, kind)
     new, known, gone = (
         await somebody(sharing),
