@@ -34,6 +34,7 @@ from builtin_plugins.documents.runner import (
 )
 from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.documents.subject import subject_of
+from builtin_plugins.documents.tables.names import is_amount, names_columns
 from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
 from kernel.sdk import Platform, hookspec
 
@@ -79,9 +80,11 @@ __all__ = [
     "ends_sentence",
     "extract",
     "find_recognizer",
+    "is_amount",
     "is_closed",
     "is_endless",
     "last_place",
+    "names_columns",
     "names_in_zip",
     "number_text",
     "omit",

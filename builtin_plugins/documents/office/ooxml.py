@@ -20,7 +20,8 @@ from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import formula_in, placed
 from builtin_plugins.documents.office.ooxml_values import chosen, is_on, symbol, ticked, value_of
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.portions import names_columns, room_below, size_of
+from builtin_plugins.documents.tables.names import count_head
+from builtin_plugins.documents.tables.portions import room_below, size_of
 from builtin_plugins.documents.tables.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
@@ -236,8 +237,10 @@ class _Walk:
         self._size += size_of(table[-1])
         if len(table) > 2 and self._size > self._room:
             yield _rows(table[:-1])
-            del table[1 if names_columns(table[0]) else 0 : -1]
-            self._size, self._room = sum(map(size_of, table)), room_below(table[0])
+            head = count_head(table[:-1])
+            del table[head:-1]
+            repeated = [cell for row in table[:head] for cell in row]
+            self._size, self._room = sum(map(size_of, table)), room_below(repeated or table[0])
 
     def _write_run(self, element: etree._Element) -> None:
         if _is_hidden(element):

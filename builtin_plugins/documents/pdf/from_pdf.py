@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
@@ -38,6 +39,7 @@ _WHOLE_PAGE: Final = 0.85
 _MOST_STRIPS: Final = 1_000
 _PICTURE_DEPTH: Final = 3
 _MOST_NAMES: Final = 1_000
+_MOST_PIECES: Final = 12  # of a table's row
 _PAGE_SECONDS: Final = 2
 """For loading one page, in which a drawing may draw itself without end: PDFium makes 200 MB a second."""
 _BYTES_PER_SECOND: Final = 50_000
@@ -137,19 +139,41 @@ def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
     if not any(layout):
         return text
     grids = {at: table if at == places[0] else "" for places, table in layout.grids for at in places}
+    rows = {_letters(key): deque(ones) for key, ones in layout.rows.items()}
+    letters = [*map(_letters, lines)] if rows else []
     keys = [" ".join(line.split()) for line in lines]
     shown = set(keys)  # some may be outside the page
     columns = {rows[0]: (rows, text) for rows, text in layout.columns if shown.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
+    end = 0  # of a row's lines
     for at, (line, key) in enumerate(zip(lines, keys, strict=True)):
         if at in grids:
             pieces.extend(filter(None, [_marked(grids[at]) if grids[at] else ""]))
         elif key in columns:
             pieces.append(columns.pop(key)[1])
-        elif key not in within:
-            pieces.append(_marked(layout.rows[key]) if key in layout.rows else line)
+        elif key not in within and at >= end:
+            end = at + _count_lines(letters, at, rows)
+            row = rows["".join(letters[at:end])].popleft() if end > at else line
+            pieces.extend([] if row is None else [_marked(row) if end > at else line])
     return "\n".join(pieces)
+
+
+def _letters(line: str) -> str:
+    return "".join(line.split())
+
+
+def _count_lines(lines: Sequence[str], start: int, rows: Mapping[str, Sequence[object]]) -> int:
+    """How many lines make a row of a table, by their letters: PDFium may break it; 0 if they make none."""
+    text, ahead = "", [key for key, left in rows.items() if left]
+    for count, line in enumerate(islice(lines, start, start + _MOST_PIECES), start=1):
+        text += line
+        ahead = [key for key in ahead if key.startswith(text)] if line else []
+        if text in ahead:
+            return count
+        if not ahead:
+            break
+    return 0
 
 
 def _marked(row: str) -> str:
