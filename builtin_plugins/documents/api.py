@@ -8,12 +8,13 @@ from builtin_plugins.documents.archives.archive import BOUNDED
 from builtin_plugins.documents.blocks import (
     DOUBTFUL,
     Block,
+    Heading,
     Parser,
     ParserUnavailable,
     SlowDocument,
     UnparsableDocument,
 )
-from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, page_at
+from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, Sections, chunk, page_at, section_at
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, RecognizedWord, begin_page
@@ -56,6 +57,7 @@ __all__ = [
     "DocumentParser",
     "EmbeddedFile",
     "ExtractedFile",
+    "Heading",
     "Layout",
     "Member",
     "Merged",
@@ -67,6 +69,7 @@ __all__ = [
     "ParserPosition",
     "ParserUnavailable",
     "RecognizedWord",
+    "Sections",
     "SlowDocument",
     "UnparsableDocument",
     "asks",
@@ -93,6 +96,7 @@ __all__ = [
     "parse_small",
     "read_blocks",
     "register_parsers",
+    "section_at",
     "sheet_blocks",
     "shown_as",
     "subject_of",

@@ -10,7 +10,7 @@ from typing import Final
 
 from lxml import etree
 
-from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.blocks import Block, Heading
 from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import Formula, placed
 from builtin_plugins.documents.markup.list_numbers import ListNumbers, numbers_of
@@ -76,6 +76,7 @@ _LONGEST_STYLE: Final = 500
 _DRAWN: Final = "katex-html"
 """KaTeX's class for a formula on the screen; before it, there can be the same in MathML."""
 _TITLES: Final = frozenset({"title", "h1"})
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _INLINE: Final = frozenset({"a", "img", "area"})
 _NO_CONTAINERS: Final = frozenset({"br", "hr", "p", "td", "th", "tr", "li", "title"})
 """Elements that are never what surrounds a text."""
@@ -168,6 +169,7 @@ class BlockCollector:
         self._pieces: list[Piece] = []
         self._landmarks: list[_Around] = []
         self._is_title = False  # the block that is being read
+        self._level = 0  # of the heading that is being read
         self._links = self._linked = 0  # open links, and characters in links since the last block
         self._lists: list[ListNumbers | None] = []
         self._label = ""  # of a list's item, until its text
@@ -290,7 +292,10 @@ class BlockCollector:
         around = [one.landmark for one in self._landmarks]
         landmark = next((one for one in around if one != "listing"), None)
         linked, self._linked = self._linked, 0
-        self._pieces.append(Piece(Block(text), landmark, self._is_title, "listing" in around, linked))
+        headings = [Heading(self._level, text)] if self._level and "\n" not in text else ()
+        self._pieces.append(
+            Piece(Block(text, headings=headings), landmark, self._is_title, "listing" in around, linked)
+        )
 
     def end_paragraph(self) -> None:
         """Finish the block that is being read."""
@@ -369,7 +374,7 @@ class BlockCollector:
             self._line.pop()  # not shared terms: entries of a table of contents, the last with a nested list
         self.end_paragraph()
         self._in_terms = False
-        self._is_title = tag in _TITLES
+        self._is_title, self._level = tag in _TITLES, _HEADINGS.get(tag, 0)
         self._preformatted += tag == "pre"
         if tag == "table":
             self._begins_with_names, self._head, self._caption = True, [], ""
@@ -396,6 +401,7 @@ class BlockCollector:
                 self._caption = text
             self.end_paragraph()
             self._in_terms = self._is_title = False
+            self._level = 0
             self._preformatted -= tag == "pre"
         elif tag == "tr":
             self._end_row()

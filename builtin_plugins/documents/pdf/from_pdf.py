@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
-from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
 from builtin_plugins.documents.images.ocr import Recognizer, begin_page
 from builtin_plugins.documents.pdf.accents import with_accents
 from builtin_plugins.documents.pdf.attachments import names_in
 from builtin_plugins.documents.pdf.forms import briefly, filled_in
+from builtin_plugins.documents.pdf.headings import HeadingReader, is_of_outline
 from builtin_plugins.documents.pdf.powers import Written, with_powers, written
 from builtin_plugins.documents.pdf.rtl import read_lines
 from builtin_plugins.documents.pdf.tables import Arranged, TableReader
@@ -58,14 +59,14 @@ def parse(path: Path) -> Iterator[Block]:
     all pictures and tesseract is not installed.
     """
     document = _open(path)
-    recognizer, tables = Recognizer(), TableReader()
+    recognizer, tables, headings = Recognizer(), TableReader(), HeadingReader(document)
     seconds = _PAGE_SECONDS + path.stat().st_size // _BYTES_PER_SECOND
     has_text = has_pictures = False
     try:
         for index in range(len(document)):
             begin_page(index + 1, len(document))
-            written, filled = _page_text(document, index, tables, seconds)
-            text = _reflow(written)
+            page = _read(document, index, tables, seconds, headings)
+            filled, text = page.filled, _reflow(page.text)
             is_picture = _is_picture(document, index, text)
             if is_picture and recognizer.is_installed:
                 if not has_pictures:
@@ -76,7 +77,8 @@ def parse(path: Path) -> Iterator[Block]:
             has_pictures = has_pictures or is_picture
             has_text = has_text or bool(text.strip())
             can_read = recognizer.is_installed
-            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read)
+            above = _headings_in(text, page.headings)
+            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read, headings=above)
         if names := names_in(document, path, _MOST_NAMES):
             has_text = True
             yield Block("Attachments: " + ", ".join(names), len(document))
@@ -100,32 +102,59 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
     return document
 
 
-def _page_text(
-    document: pypdfium2.PdfDocument, index: int, tables: TableReader, seconds: int
-) -> tuple[str, list[str]]:
-    """Return the text of a page that loads within so many seconds, and the values filled into its form."""
+class _Page(NamedTuple):
+    """The text of a page, the values filled into its form, and its headings."""
+
+    text: str
+    filled: list[str]
+    headings: Sequence[Heading]
+
+
+def _read(
+    document: pypdfium2.PdfDocument,
+    index: int,
+    tables: TableReader,
+    seconds: int,
+    headings: HeadingReader | None = None,
+) -> _Page:
+    """Read a page, which loads within so many seconds."""
     try:
         with briefly(seconds):
             page = document[index]
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    text, powers = _lines(text_page)
+    whole = str(text_page.get_text_range())
+    text, powers = _lines(text_page, whole)
     lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
     found = tables.read(page, text_page, lines)
     text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
     text = with_accents(text_page, text)  # last: the others look for PDFium's words
     filled = list(filled_in(document, page, text_page))
+    within = {" ".join(lines[at].split()) for places, _ in found.grids for at in places}
+    above = headings.read(index, text_page, whole, within.union(found.rows)) if headings else ()
     text_page.close()
     page.close()
-    return text, filled
+    return _Page(text, filled, above)
 
 
-def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
-    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
-    then the unbounded text is taken, provided that none of it is outside the page.
+def _headings_in(text: str, headings: Sequence[Heading]) -> list[Heading]:
+    """Those headings that are lines of the text, as their places in it are known, and before them those that
+    only the outline names.
     """
-    text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
+    lines = {" ".join(line.split()): line for line in text.splitlines()} if headings else {}
+    return [
+        one._replace(text=lines.get(one.text, one.text))
+        for one in headings
+        if one.text in lines or is_of_outline(one)
+    ]
+
+
+def _lines(text_page: pypdfium2.PdfTextPage, whole: str) -> Written:
+    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
+    then the `whole` text is taken, provided that none of it is outside the page.
+    """
+    text = str(text_page.get_text_bounded())
     found = written(text_page, whole)
     is_better = len(found.text) < len(whole) or text.count("\n") < found.text.count("\n")
     is_same = is_better and "".join(text.split()) == "".join(whole.split())
@@ -210,7 +239,7 @@ def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int, seco
     if len(ahead) <= most:
         return len(ahead)
     tables = TableReader()
-    pictures = (_is_picture(document, page, _page_text(document, page, tables, seconds)[0]) for page in ahead)
+    pictures = (_is_picture(document, page, _read(document, page, tables, seconds).text) for page in ahead)
     return sum(takewhile(bool, pictures))
 
 

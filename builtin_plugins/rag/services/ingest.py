@@ -44,7 +44,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.loading import languages_of, payload_of
+from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.settings import RagSettings
@@ -363,7 +363,7 @@ class Ingestion:
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
 
     def _payload_of(self, item: Chunk) -> dict[str, Any]:
-        return payload_of(item, self._language, self._subject)
+        return payload_of(item, self._language, context_of(self._subject, item.sections))
 
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
         self._hold(unit).chunk_count = batch[-1].index + 1
