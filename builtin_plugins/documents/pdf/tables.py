@@ -25,7 +25,13 @@ from builtin_plugins.documents.pdf.runs import (
     runs_of,
     spans_of,
 )
-from builtin_plugins.documents.tables.names import count_names, is_caption, tidy_amount
+from builtin_plugins.documents.tables.names import (
+    begins_names,
+    count_names,
+    is_amount,
+    is_caption,
+    tidy_amount,
+)
 from builtin_plugins.documents.tables.portions import room_below, size_of
 from builtin_plugins.documents.tables.spans import names_of
 
@@ -100,8 +106,9 @@ class TableReader:
         rows: dict[str, list[str | None]] = {}
         end = 0
         prose = {key for keys, _ in columns for key in keys}
-        for run in runs_of(lines):
-            if prose and " ".join(map(text_of, run.last)) in prose:
+        runs = (part for run in runs_of(lines) for part in _parts(run, text_of))
+        for run in runs:
+            if prose and " ".join(map(text_of, _filled(run.rows[-1]))) in prose:
                 continue
             table = _PositionedTable(run, lines[end : run.first], text_of)
             names, caption = table.head
@@ -127,10 +134,30 @@ class TableReader:
         return "\n".join([*head, *_written(rows, self._head, size)])
 
 
+class _RunPart(NamedTuple):
+    """Rows that have names of their own, and the number of the first one's line."""
+
+    first: int
+    rows: Sequence[Row]
+
+
+def _parts(run: TableRun, text_of: Any) -> Iterator[_RunPart]:
+    """A run, or its parts if years and the like stand above later rows, too."""
+    texts = [[tidy_amount(text_of(cell)) if cell else "" for cell in row] for row in run.rows]
+    start, has_amounts = 0, False
+    for at, row in enumerate(texts):
+        if has_amounts and begins_names(row, texts[at + 1 :]):
+            labels = len([*takewhile(lambda one: len(_filled(one)) == 1, run.rows[:at][::-1])])
+            yield _RunPart(run.first + start, run.rows[start : at - labels])
+            start, has_amounts = at, False
+        has_amounts = has_amounts or any(map(is_amount, row[1:]))
+    yield _RunPart(run.first + start, run.rows[start:])
+
+
 class _PositionedTable:
     """A table by the positions of its words, and the lines between it and the one before."""
 
-    def __init__(self, run: TableRun, before: Sequence[Line], text_of: Any) -> None:
+    def __init__(self, run: _RunPart, before: Sequence[Line], text_of: Any) -> None:
         self._keys = [[text_of(cell) if cell else "" for cell in row] for row in run.rows]
         self.rows = [[tidy_amount(cell) for cell in row] for row in self._keys]
         wrapped = [*before, next(filter(None, map(_filled, run.rows)), [])]

@@ -78,6 +78,15 @@ def count_names(rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] =
     return found
 
 
+def begins_names(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row in the midst of a table names its columns anew: years and the like above amounts, and
+    nothing, or a note, above the labels.
+    """
+    is_note = not row[0] or row[0][0] in "([" or row[0][-1] in ",:"
+    is_named = is_note and len(row) > 1 and _has_periods(row)
+    return is_named and names_columns(row, below[:_ROWS_BELOW])
+
+
 def count_head(rows: Sequence[Sequence[str]]) -> int:
     """How many of a table's first rows are repeated above its portions: captions in one cell, and names."""
     lone = (sum(map(bool, row)) == 1 and is_caption(next(filter(None, row)).strip()) for row in rows)

@@ -156,3 +156,26 @@ def test_numbers_are_no_names(tmp_path: Path) -> None:
     rows = [[f"Pump {at}", f"{at}2.50", f"1{at}"] for at in range(60)]
     found = passages(tmp_path / "a.pdf", Table(rows, colWidths=[120, 70, 70]))
     assert "\n".join(found).count("Pump 0\t") == 1
+
+
+def test_other_years_further_down(tmp_path: Path) -> None:
+    """Below a label, the columns may be named anew."""
+    rows = [["", "2022", "2021"], *([f"Net sales {at}", f"{at},100", f"{at},050"] for at in range(30))]
+    rows += [["As of December 31", "", ""], ["", "2020", "2019"]]
+    rows += [[f"Total assets {at}", f"{at},100", f"{at},050"] for at in range(30)]
+    style = [("ALIGN", (1, 0), (-1, -1), "RIGHT")]
+    narrow = [("TOPPADDING", (0, 0), (-1, -1), 0), ("BOTTOMPADDING", (0, 0), (-1, -1), 0)]
+    SimpleDocTemplate(str(tmp_path / "a.pdf")).build(
+        [Table(rows, colWidths=[160, 60, 60], style=style + narrow)]
+    )
+    text = "\n".join(clean(block.text) for block in from_pdf.parse(tmp_path / "a.pdf"))
+    years = list[str]()  # above each row
+    for line in text.splitlines():
+        years.append(line if line.startswith("\t") else (years or [""])[-1])
+    told = {
+        line.split()[0]: {years[at] for at, other in enumerate(text.splitlines()) if other[:5] == line[:5]}
+        for line in ("Net sales", "Total assets")
+    }
+    assert told == {"Net": {"\t2022\t2021"}, "Total": {"\t2020\t2019"}}
+    assert "As of December 31\n\t2020\t2019\nTotal assets 0\t" in text
+    assert text.count("\t2020\t2019\n") > 1
