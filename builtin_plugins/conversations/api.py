@@ -26,6 +26,7 @@ class TurnCitation:
     page: int | None
     char_start: int
     char_end: int
+    section: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

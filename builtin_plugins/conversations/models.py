@@ -78,6 +78,7 @@ class Citation(Base):
     chunk_id: Mapped[str] = mapped_column(String(255))
     source: Mapped[str] = mapped_column(String(255))
     page: Mapped[int | None] = mapped_column(Integer)
+    section: Mapped[str | None] = mapped_column(String(500))
     char_start: Mapped[int] = mapped_column(Integer)
     char_end: Mapped[int] = mapped_column(Integer)
     score: Mapped[float] = mapped_column(Float)

@@ -68,6 +68,7 @@ class CitationOut(BaseModel):
     document_id: str
     chunk_id: str
     page: int | None
+    section: str | None = Field(None, description="The headings above what is quoted: `Item 7 › Liquidity`.")
     char_start: int
     char_end: int
     score: float

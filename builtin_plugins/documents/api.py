@@ -8,12 +8,13 @@ from builtin_plugins.documents.archives.archive import BOUNDED
 from builtin_plugins.documents.blocks import (
     DOUBTFUL,
     Block,
+    Heading,
     Parser,
     ParserUnavailable,
     SlowDocument,
     UnparsableDocument,
 )
-from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, page_at
+from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, Sections, chunk, page_at, section_at
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, RecognizedWord, begin_page
@@ -35,6 +36,7 @@ from builtin_plugins.documents.runner import (
 )
 from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.documents.subject import subject_of
+from builtin_plugins.documents.tables.names import is_amount, names_columns
 from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
 from kernel.sdk import Platform, hookspec
 
@@ -56,6 +58,7 @@ __all__ = [
     "DocumentParser",
     "EmbeddedFile",
     "ExtractedFile",
+    "Heading",
     "Layout",
     "Member",
     "Merged",
@@ -67,6 +70,7 @@ __all__ = [
     "ParserPosition",
     "ParserUnavailable",
     "RecognizedWord",
+    "Sections",
     "SlowDocument",
     "UnparsableDocument",
     "asks",
@@ -80,9 +84,11 @@ __all__ = [
     "ends_sentence",
     "extract",
     "find_recognizer",
+    "is_amount",
     "is_closed",
     "is_endless",
     "last_place",
+    "names_columns",
     "names_in_zip",
     "number_text",
     "omit",
@@ -91,6 +97,7 @@ __all__ = [
     "parse_small",
     "read_blocks",
     "register_parsers",
+    "section_at",
     "sheet_blocks",
     "shown_as",
     "subject_of",

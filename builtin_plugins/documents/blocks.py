@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 SEPARATOR: Final = "\n\n"
@@ -31,10 +31,20 @@ Code = Literal[
 ]
 
 
+class Heading(NamedTuple):
+    """A heading: the lower its `level`, the higher it stands above others; `start` is its place in its
+    block's text, in characters.
+    """
+
+    level: int
+    text: str
+    start: int = 0
+
+
 class Block(NamedTuple):
     """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages.
     `unread` marks a picture that nothing here can read, `recognized` a picture that was read; `damaged` marks
-    a broken page or part.
+    a broken page or part. `headings` are those in the text, in their order.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -45,6 +55,7 @@ class Block(NamedTuple):
     unread: bool = False
     recognized: bool = False
     damaged: bool = False
+    headings: Sequence[Heading] = ()
 
 
 class Parser(NamedTuple):

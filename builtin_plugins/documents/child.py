@@ -8,17 +8,27 @@ from __future__ import annotations
 import importlib
 import io
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from builtin_plugins.documents.blocks import DOUBTFUL, SEPARATOR, Block, ParserUnavailable, UnparsableDocument
+from builtin_plugins.documents.blocks import (
+    DOUBTFUL,
+    SEPARATOR,
+    Block,
+    Heading,
+    ParserUnavailable,
+    UnparsableDocument,
+)
 from builtin_plugins.documents.cleaning import clean, pieces, shows
 from builtin_plugins.documents.images.ocr import LISTENER, OPTIONS, OcrOptions
 from builtin_plugins.documents.omissions import COUNTED, Omission
 from builtin_plugins.documents.protocol import (
     MAX_BLOCK_CHARS,
+    MAX_HEADING_CHARS,
+    MAX_HEADINGS,
     ParserPosition,
     Trailer,
     dump_block,
@@ -26,6 +36,7 @@ from builtin_plugins.documents.protocol import (
     dump_trailer,
 )
 
+_MARKS: Final = re.compile(r"^\s*#{1,6}\s|\s#+$")
 _JOINED_CHARS: Final = 16_384
 
 
@@ -97,6 +108,29 @@ def _block(value: object) -> Block:
     raise TypeError(f"a parser yields strings or (text, page) pairs, not {type(value).__name__}")
 
 
+def _placed(headings: deque[Heading], text: str, *, is_whole: bool) -> Iterator[Heading]:
+    """Take the headings that are lines of a block's cleaned text, or of a part of it, with their places. One
+    that is no line of a whole block stands where the one before does.
+    """
+    place = 0
+    while headings:
+        found = _line_in(text, clean(headings[0].text), place)
+        if found is None and not is_whole:
+            return
+        place = place if found is None else found
+        yield _heading(headings.popleft(), place)
+
+
+def _line_in(text: str, line: str, start: int) -> int | None:
+    found = f"\n{text}\n".find(f"\n{line}\n", start)
+    return None if found < 0 else found
+
+
+def _heading(one: Heading, place: int) -> Heading:
+    text = " ".join(_MARKS.sub("", clean(one.text)).split())
+    return Heading(one.level, text[:MAX_HEADING_CHARS], place)
+
+
 class _Sink:
     """Cleans, measures and writes blocks; small neighbors on one page share a line, long blocks take several.
 
@@ -113,6 +147,7 @@ class _Sink:
         self._last_page: int | None = None
         self._pending: list[str] = []
         self._pending_chars = 0
+        self._headings: list[Heading] = []
         self.omitted = Counter[Omission]()
         COUNTED.set(self.omitted)
 
@@ -127,9 +162,10 @@ class _Sink:
             self._page = block.page
             if block.page not in (None, self._last_page):
                 self.begin_page(block.page)
+        headings, is_whole = deque(block.headings), len(block.text) <= MAX_BLOCK_CHARS
         for piece in pieces(block.text, MAX_BLOCK_CHARS):
             text = clean(piece)
-            self._take(text if block.recognized else text.replace(DOUBTFUL, ""))
+            self._take(text if block.recognized else text.replace(DOUBTFUL, ""), headings, is_whole=is_whole)
 
     def begin_page(self, page: int, pages: int = 0) -> None:
         """Report which page is being read, and of how many if that is known."""
@@ -137,7 +173,7 @@ class _Sink:
         self._file.write(dump_place(ParserPosition(page, pages, self._recognized)))
         self._file.flush()
 
-    def _take(self, text: str) -> None:
+    def _take(self, text: str, headings: deque[Heading], *, is_whole: bool) -> None:
         if not shows(text):
             return
         self._chars += len(text) + (len(SEPARATOR) if self._chars else 0)
@@ -145,13 +181,18 @@ class _Sink:
             raise UnparsableDocument("too_large", f"more than {self._max_chars} characters of text")
         if self._pending_chars + len(text) > _JOINED_CHARS:
             self._flush()
+        before = self._pending_chars + len(SEPARATOR) * len(self._pending)
+        for one in _placed(headings, text, is_whole=is_whole) if headings else ():
+            if one.text and len(self._headings) < MAX_HEADINGS:
+                self._headings.append(one._replace(start=one.start + before))
         self._pending.append(text)
         self._pending_chars += len(text)
 
     def _flush(self) -> None:
         if self._pending:
-            self._file.write(dump_block(Block(SEPARATOR.join(self._pending), self._page)))
-        self._pending, self._pending_chars = [], 0
+            text = SEPARATOR.join(self._pending)
+            self._file.write(dump_block(Block(text, self._page, headings=self._headings)))
+        self._pending, self._pending_chars, self._headings = [], 0, []
 
     def finish(self) -> None:
         """Write what is pending and the totals; raises `UnparsableDocument` if there was no text."""

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from builtin_plugins.documents.blocks import SEPARATOR, Block
+from builtin_plugins.documents.blocks import SEPARATOR, Block, Heading
 from builtin_plugins.documents.sentence_marks import ends_sentence, other_ends
 
 Pages = tuple[tuple[int, int | None], ...]
 """Pages that begin within a text: (offset in characters, page)."""
 
+Sections = tuple[tuple[int, str], ...]
+"""The headings above parts of a text, from the highest: (offset in characters, "Item 7 › Liquidity")."""
+
 MAX_SIZE: Final = 8_192
+_ABOVE: Final = " › "
+_LONGEST_SECTION: Final = 200
+_MAX_DEPTH: Final = 4
 _BUFFER_CHARS: Final = 131_072
 _MAX_HEADING_CHARS: Final = 100
 _MAX_HEADINGS: Final = 3
@@ -39,7 +45,8 @@ _NOT_HEADING_ENDS: Final = (";", ",")
 class Chunk:
     """A passage, `text == parsed_text[char_start:char_end]`, and the page where it starts, if any.
 
-    `pages` are the later pages that begin inside it.
+    `pages` are the later pages that begin inside it. `sections` are the headings that it stands below: the
+    first where it begins, if any, later ones where they begin.
     """
 
     index: int
@@ -48,6 +55,7 @@ class Chunk:
     char_start: int
     char_end: int
     pages: Pages = ()
+    sections: Sections = ()
 
 
 def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
@@ -71,6 +79,11 @@ def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
     return _chunks(_Window(blocks, size), size, overlap)
 
 
+def section_at(place: int, sections: Sections) -> str:
+    """The headings above a character of a text; empty without one."""
+    return next((section for start, section in reversed(sections) if start <= place), "")
+
+
 def page_at(place: int, first: int | None, pages: Pages) -> int | None:
     """The page of a character of a text that begins on the `first`."""
     return next((page for start, page in reversed(pages) if start <= place), first)
@@ -85,7 +98,8 @@ def _chunks(window: _Window, size: int, overlap: int) -> Iterator[Chunk]:
         text = window.text[start:end].rstrip()
         position = window.offset + start
         pages = window.pages_between(start, start + len(text))
-        yield Chunk(index, text, page, position, position + len(text), pages)
+        sections = _without_empty(window.sections_between(start, start + len(text)), text)
+        yield Chunk(index, text, page, position, position + len(text), pages, sections)
         index += 1
         fresh = window.next_visible(end)
         if fresh >= 0:
@@ -190,6 +204,35 @@ def _sentence_start(text: str, least: int, most: int) -> int | None:
     return first
 
 
+def _put_below(above: list[Heading], heading: Heading) -> None:
+    """Put a heading below those that stand higher, in place of the others."""
+    while above and above[-1].level >= heading.level:
+        above.pop()
+    above.append(heading)
+
+
+def _section_of(above: Sequence[Heading]) -> str:
+    """The headings above a text in one line; of many, the lowest."""
+    texts = [one.text for one in above[-_MAX_DEPTH:]]
+    while len(texts) > 1 and sum(map(len, texts)) > _LONGEST_SECTION:
+        del texts[0]
+    return _ABOVE.join(texts)[:_LONGEST_SECTION]
+
+
+def _without_empty(sections: Sections, text: str) -> Sections:
+    """The sections of a text; one that has only its heading is left out for the next one, below it."""
+    filled: list[tuple[int, str]] = []
+    last = 0
+    for start, section in sections:
+        heading = filled[-1][1].rpartition(_ABOVE)[2] if filled else None
+        if text[last:start].strip("# \t\n") == heading:
+            filled[-1] = (filled[-1][0], section)
+        else:
+            filled.append((start, section))
+        last = start
+    return tuple(filled)
+
+
 class _Window:
     """The part of the parsed text in memory; positions are relative to its start and shift as it moves."""
 
@@ -202,6 +245,8 @@ class _Window:
         # Offsets of page starts in the whole parsed text, beginning with the last chunk's page.
         self._starts: list[int] = []
         self._pages: list[int | None] = []
+        self._headings: list[tuple[int, Heading]] = []  # that begin after the last chunk's start
+        self._above: list[Heading] = []  # those above it
 
     def next_visible(self, start: int) -> int:
         """Return the first visible character from `start` on, with text loaded around it; -1 at the end."""
@@ -230,6 +275,26 @@ class _Window:
             for at in range(bisect_right(self._starts, position), begun)
         )
 
+    def sections_between(self, start: int, end: int) -> Sections:
+        """Return the headings above `start`, and those above each part that begins before `end`, with their
+        distances from `start`. Forgets the ones before `start`.
+        """
+        position = self.offset + start
+        passed = 0
+        while passed < len(self._headings) and self._headings[passed][0] <= position:
+            _put_below(self._above, self._headings[passed][1])
+            passed += 1
+        del self._headings[:passed]
+        sections, above = dict[int, str](), [*self._above]
+        if above:
+            sections[0] = _section_of(above)
+        for place, heading in self._headings:
+            if place >= self.offset + end:
+                break
+            _put_below(above, heading)
+            sections[place - position] = _section_of(above)
+        return tuple(sections.items())
+
     def next_page(self, least: int) -> int | None:
         """Return where the next page that begins at or after `least` begins, None if none is loaded."""
         position = self.offset + least
@@ -257,6 +322,8 @@ class _Window:
                 return
             part = SEPARATOR + block.text if self._pages else block.text
             end += len(part)
+            begin = end - len(block.text)
+            self._headings.extend((begin + one.start, one) for one in block.headings)
             if not self._pages or block.page != self._pages[-1]:
                 self._starts.append(end - len(block.text))
                 self._pages.append(block.page)

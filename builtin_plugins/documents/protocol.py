@@ -1,7 +1,8 @@
 """The file that a parser process writes and the platform reads: the sink.
 
-The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
-"unread_pages", "recognized_pages", "damaged_pages", "omitted"}`. Its last line proves that it is complete.
+The sink is UTF-8 JSON lines: `[page, text]` per block, `[page, text, [[level, heading, start], …]]` for one
+with headings, and at the end `{"char_count", "page_count", "unread_pages", "recognized_pages",
+"damaged_pages", "omitted"}`. Its last line proves that it is complete.
 Between blocks, `#page pages recognized` says how far the parser is.
 """
 
@@ -13,9 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
 
 MAX_BLOCK_CHARS: Final = 65_536
+MAX_HEADING_CHARS: Final = 200
+MAX_HEADINGS: Final = 500
+"""Headings of one line of the sink: further ones are left out."""
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _TRAILER_BYTES: Final = 1024
 _PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
@@ -47,7 +51,8 @@ class ParserPosition(NamedTuple):
 
 def dump_block(block: Block) -> str:
     """Return a block as a line of the sink."""
-    return json.dumps([block.page, block.text], ensure_ascii=False) + "\n"
+    headings = [block.headings] if block.headings else []
+    return json.dumps([block.page, block.text, *headings], ensure_ascii=False) + "\n"
 
 
 def dump_place(place: ParserPosition) -> str:
@@ -78,12 +83,20 @@ def blocks_in(file: BinaryIO) -> Iterator[Block]:
 
 def _load_block(line: bytes) -> Block:
     try:
-        page, text = json.loads(line)
-    except ValueError as error:
+        page, text, *more = json.loads(line)
+        headings = [Heading(level, title, start) for level, title, start in (more[0] if more else ())]
+    except (ValueError, TypeError) as error:
         raise UnparsableDocument("corrupt", "parsed text is malformed") from error
     if not isinstance(text, str) or not isinstance(page, (int, type(None))):
         raise UnparsableDocument("corrupt", "parsed text is malformed")
-    return Block(text, page)
+    if not all(_is_heading(one, text) for one in headings):
+        raise UnparsableDocument("corrupt", "parsed text is malformed")
+    return Block(text, page, headings=headings)
+
+
+def _is_heading(one: Heading, text: str) -> bool:
+    is_typed = type(one.level) is int and isinstance(one.text, str) and type(one.start) is int
+    return is_typed and len(one.text) <= MAX_HEADING_CHARS and 0 <= one.start < len(text)
 
 
 def last_place(sink: Path) -> ParserPosition | None:

@@ -70,6 +70,8 @@ def _passage_hit(passage: rag.Passage) -> dict[str, Any]:
         shown["page"] = passage.page
     if passage.last_page is not None:
         shown["last_page"] = passage.last_page
+    if section := passage.section_at(0):
+        shown["section"] = section
     if passage.knowledge_base_id is not None:
         shown["uri"] = passage_uri(passage.knowledge_base_id, passage.document_id, passage.chunk_id)
     return shown

@@ -148,6 +148,7 @@ Events = AsyncGenerator[Event, None]
 
 
 def _source(number: int, passage: rag.Passage) -> dict[str, Any]:
+    section = passage.section_at(0)
     return {
         "n": number,
         "text": passage.text,
@@ -157,6 +158,7 @@ def _source(number: int, passage: rag.Passage) -> dict[str, Any]:
         "document_id": passage.document_id,
         "chunk_id": passage.chunk_id,
         "page": passage.page,
+        **({"section": section} if section else {}),
         "char_start": passage.char_start,
         "char_end": passage.char_end,
     }

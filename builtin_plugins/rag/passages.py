@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
-from builtin_plugins.documents.api import Pages, page_at
+from builtin_plugins.documents.api import Pages, Sections, page_at, section_at
 
 if TYPE_CHECKING:
     from builtin_plugins.inference.api import Embedded
@@ -35,7 +35,8 @@ class Passage:
     `source` is the name of its document, `position` its index in it. `knowledge_base_id` is None if the
     document has been deleted in the meantime. `page` is the page of the answer's quotation; without one, the
     page on which the passage begins. It counts from 1, and is None in a format without pages. `pages` are
-    later ones that begin in it. `char_start` and `char_end` count characters of the document's text.
+    later ones that begin in it. `sections` are the headings above it, and above parts of it. `char_start`
+    and `char_end` count characters of the document's text.
     `language` is that of the document (ISO 639), if known. `tree_level` is 0 for the document's own passages
     and higher for summaries.
 
@@ -65,6 +66,7 @@ class Passage:
     graph: float | None = None
     path: tuple[PathStep, ...] = ()
     child: int | None = None
+    sections: Sections = ()
 
     def by_page(self) -> Iterator[tuple[int | None, str]]:
         """Its pages, each with its part of the text."""
@@ -74,6 +76,10 @@ class Passage:
     def page_at(self, place: int) -> int | None:
         """The page of a character of the text."""
         return page_at(place, self.page, self.pages)
+
+    def section_at(self, place: int) -> str | None:
+        """The headings above a character of the text, if any: "Item 7 › Liquidity"."""
+        return section_at(place, self.sections) or None
 
     @property
     def last_page(self) -> int | None:
@@ -85,9 +91,13 @@ class Passage:
         """The same with another score; `rerank` if it comes from reranking."""
         return replace(self, score=round(score, 6), rerank=self.rerank if rerank is None else rerank)
 
-    def on_page(self, page: int | None) -> Passage:
-        """The same, on the page of what is quoted from it only."""
-        return replace(self, page=page, pages=())
+    def on_page(self, page: int | None, section: str | None = None) -> Passage:
+        """The same, on the page and in the section of what is quoted from it only; without a `section`, it is
+        the one where the page begins.
+        """
+        start = next((start for start, begun in self.pages if begun == page), 0)
+        within = section or self.section_at(start)
+        return replace(self, page=page, pages=(), sections=((0, within),) if within else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -373,6 +373,9 @@ class Source(BaseModel):
     char_start: int
     char_end: int
     last_page: int | None = Field(None, exclude_if=_absent, description="The last page, if not `page`.")
+    section: str | None = Field(
+        None, exclude_if=_absent, description="The headings above what is quoted: `Item 7 › Liquidity`."
+    )
     context_type: Literal["parent"] | None = Field(
         None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbors."
     )

@@ -46,6 +46,7 @@ Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # What every database can store, so that a job never gets a row that can't be written.
 _Natural = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_Section = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[^\x00]+$")]
 _Time = Annotated[
     AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC))
 ]
@@ -102,6 +103,7 @@ class BundledPassage(_Part):
     char_start: _Natural
     char_end: _Natural
     pages: Annotated[list[tuple[_Natural, _Natural | None]], Field(max_length=MAX_SIZE)] = []
+    sections: Annotated[list[tuple[_Natural, _Section]], Field(max_length=MAX_SIZE)] = []
     context: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")] = ""
 
 

@@ -3,25 +3,29 @@
 `python -m tests.benchmarks.reports`. Three sets: annual reports of eight invented companies over three years,
 whose passages say "the company" and share most of their text; the public set `brattvik`, in short passages;
 PostgreSQL's manual, if Debian's `postgresql-doc-15` is here. Each row gives the share of questions whose
-passage comes first, and is among the first five, without and with the words of what its document is about.
+passage comes first, and is among the first five: without and with the words of what its document is about,
+and with the headings above the passage, too.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from builtin_plugins.documents.api import Block, chunk, subject_of
+from builtin_plugins.documents.api import Block, Heading, Sections, chunk, subject_of
 from builtin_plugins.documents.markup import from_html
 from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.rag.services.loading import context_of
+from builtin_plugins.vectors.api import CONTEXT, searched_text
 from builtin_plugins.vectors.dense import DenseIndex
 from builtin_plugins.vectors.fusion import hybrid, weight_for
 from builtin_plugins.vectors.text import TextIndex
@@ -49,18 +53,25 @@ BOILERPLATE = (
 )
 
 
+class CutPassage(NamedTuple):
+    """A passage, and the headings above it."""
+
+    text: str
+    sections: Sections = ()
+
+
 class Documents(NamedTuple):
     """Documents as their names and passages, and questions with parts of the passages that answer them."""
 
     name: str
-    documents: Sequence[tuple[str, Sequence[str]]]
+    documents: Sequence[tuple[str, Sequence[CutPassage]]]
     questions: Sequence[tuple[str, int | None, Sequence[str]]]
     """A question, the document that answers it if it is only one, and parts of the right passages."""
 
 
 def reports() -> Documents:
     chance = random.Random(3)
-    documents: list[tuple[str, list[str]]] = []
+    documents: list[tuple[str, list[CutPassage]]] = []
     questions: list[tuple[str, int, list[str]]] = []
     for company in COMPANIES:
         for year in YEARS:
@@ -72,14 +83,16 @@ def reports() -> Documents:
                 pages.append("\n\n".join((fact.format(figure), *chance.sample(BOILERPLATE, 4))))
                 questions.append((question.format(company, year), len(documents), [figure]))
             pages += [f"{company} in {year}\n\n" + "\n\n".join(BOILERPLATE[:3])] * 2
-            documents.append((f"{len(documents)}.pdf", pages))
+            documents.append((f"{len(documents)}.pdf", [*map(CutPassage, pages)]))
     return Documents("invented reports", documents, questions)
 
 
 def brattvik() -> Documents:
     folder = DATA / "brattvik"
     texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))}
-    documents = [(name, _cut(text, 400, 40)) for name, text in texts.items() if name != "README.md"]
+    documents = [
+        (name, _cut([_marked(text)], 400, 40)) for name, text in texts.items() if name != "README.md"
+    ]
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [json.loads(line) for line in lines]
     return Documents(
@@ -89,9 +102,7 @@ def brattvik() -> Documents:
 
 def manual() -> Iterator[Documents]:
     pages = sorted(page for pattern in PAGES for page in POSTGRESQL.glob(pattern))
-    documents = [
-        (page.name, [piece.text for piece in chunk(from_html.parse(page), 1500, 150)]) for page in pages
-    ]
+    documents = [(page.name, _cut(from_html.parse(page), 1500, 150)) for page in pages]
     asked = json.loads((DATA / "manuals.json").read_text(encoding="utf-8"))
     if documents:
         yield Documents(
@@ -99,17 +110,23 @@ def manual() -> Iterator[Documents]:
         )
 
 
-def _cut(text: str, size: int, overlap: int) -> list[str]:
-    return [piece.text for piece in chunk([Block(text)], size, overlap)]
+def _cut(blocks: Iterable[Block], size: int, overlap: int) -> list[CutPassage]:
+    return [CutPassage(piece.text, piece.sections) for piece in chunk(blocks, size, overlap)]
+
+
+def _marked(text: str) -> Block:
+    """A text in Markdown with its headings."""
+    found = re.finditer(r"^(#+) (.+)$", text, re.MULTILINE)
+    return Block(text, headings=[Heading(len(one[1]), one[2], one.start()) for one in found])
 
 
 def rows(given: Documents, engine: EmbeddingEngine) -> Iterator[str]:
-    passages = [(at, text) for at, (_, texts) in enumerate(given.documents) for text in texts]
+    passages = [(at, one) for at, (_, all_of_it) in enumerate(given.documents) for one in all_of_it]
     right = [
         {
             number
-            for number, (document, text) in enumerate(passages)
-            if only in (None, document) and any(part.casefold() in text.casefold() for part in parts)
+            for number, (document, one) in enumerate(passages)
+            if only in (None, document) and any(part.casefold() in one.text.casefold() for part in parts)
         }
         for _, only, parts in given.questions
     ]
@@ -117,11 +134,22 @@ def rows(given: Documents, engine: EmbeddingEngine) -> Iterator[str]:
         (question[0], ids) for question, ids in zip(given.questions, right, strict=True) if 0 < len(ids) < 6
     ]
     vectors = engine.encode([MODELS[0].prefixes["query"] + question for question, _ in asked])
-    for title, is_in_context in (("without", False), ("with", True)):
-        subjects = [subject_of(name, texts) if is_in_context else "" for name, texts in given.documents]
+    known = [subject_of(name, (one.text for one in all_of_it)) for name, all_of_it in given.documents]
+    for title, has_subject, has_sections in (
+        ("without", False, False),
+        ("subject", True, False),
+        ("sections", True, True),
+    ):
+        contexts = (
+            context_of(known[at] if has_subject else "", one.sections if has_sections else ())
+            for at, one in passages
+        )
         near, worded = DenseIndex(engine.dimension), TextIndex()
         labels = np.arange(len(passages))
-        texts = [f"{subjects[at]}\n\n{text}".lstrip() for at, text in passages]
+        texts = [
+            searched_text(one.text, {CONTEXT: context})
+            for (_, one), context in zip(passages, contexts, strict=True)
+        ]
         near.add(labels, engine.encode([MODELS[0].prefixes["passage"] + text for text in texts]))
         worded.add(labels, texts)
         figures = np.array([_places(near, worded, *one) for one in zip(asked, vectors, strict=True)])
@@ -144,7 +172,7 @@ def _places(
 
 def main() -> None:
     legs = "".join(f"{leg + ' 1':>8}{leg + ' 5':>8}" for leg in ("words", "vec", "both"))
-    print(f"{'set':20}{'subject':>9}{'passages':>8}{'asked':>6}{legs}")
+    print(f"{'set':20}{'context':>9}{'passages':>8}{'asked':>6}{legs}")
     engine = MODELS[0].load(EmbeddingsSettings())
     for given in (reports(), brattvik(), *manual()):
         for row in rows(given, engine):

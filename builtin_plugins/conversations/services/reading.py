@@ -105,4 +105,5 @@ def _citation(row: Citation) -> api.TurnCitation:
         page=row.page,
         char_start=row.char_start,
         char_end=row.char_end,
+        section=row.section,
     )

@@ -10,13 +10,14 @@ from typing import Final
 
 from lxml import etree
 
-from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.blocks import Block, Heading
 from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import Formula, placed
 from builtin_plugins.documents.markup.list_numbers import ListNumbers, numbers_of
 from builtin_plugins.documents.markup.main_text import Landmark, Piece, landmark_of, main_text
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.portions import names_columns, room_below
+from builtin_plugins.documents.tables.names import count_head, is_caption
+from builtin_plugins.documents.tables.portions import room_below
 from builtin_plugins.documents.tables.spans import CellGrid, CellSpan, names_of, span_of
 from builtin_plugins.documents.text.encoding import (
     HEAD_BYTES,
@@ -75,6 +76,7 @@ _LONGEST_STYLE: Final = 500
 _DRAWN: Final = "katex-html"
 """KaTeX's class for a formula on the screen; before it, there can be the same in MathML."""
 _TITLES: Final = frozenset({"title", "h1"})
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _INLINE: Final = frozenset({"a", "img", "area"})
 _NO_CONTAINERS: Final = frozenset({"br", "hr", "p", "td", "th", "tr", "li", "title"})
 """Elements that are never what surrounds a text."""
@@ -167,6 +169,7 @@ class BlockCollector:
         self._pieces: list[Piece] = []
         self._landmarks: list[_Around] = []
         self._is_title = False  # the block that is being read
+        self._level = 0  # of the heading that is being read
         self._links = self._linked = 0  # open links, and characters in links since the last block
         self._lists: list[ListNumbers | None] = []
         self._label = ""  # of a list's item, until its text
@@ -189,6 +192,9 @@ class BlockCollector:
         self._begins_with_names = False
         self._head: list[Sequence[str]] | None = None  # rows of names, until another row follows
         self._row_is_head = False
+        self._caption = ""  # of the table, which is repeated above its portions
+        self._above: list[str] = []  # the caption, from the second portion on
+        self._repeated = 0  # rows at the beginning of each portion
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
@@ -286,7 +292,10 @@ class BlockCollector:
         around = [one.landmark for one in self._landmarks]
         landmark = next((one for one in around if one != "listing"), None)
         linked, self._linked = self._linked, 0
-        self._pieces.append(Piece(Block(text), landmark, self._is_title, "listing" in around, linked))
+        headings = [Heading(self._level, text)] if self._level and "\n" not in text else ()
+        self._pieces.append(
+            Piece(Block(text, headings=headings), landmark, self._is_title, "listing" in around, linked)
+        )
 
     def end_paragraph(self) -> None:
         """Finish the block that is being read."""
@@ -295,8 +304,8 @@ class BlockCollector:
 
     def _end_block(self) -> None:
         if self._lines:
-            self._add("\n".join(self._lines))
-        self._lines, self._size, self._length = [], 0, 0
+            self._add("\n".join([*self._above, *self._lines]))
+        self._lines, self._above, self._size, self._length, self._repeated = [], [], 0, 0, 0
 
     def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._is_raised = tag == "sup" or (self._is_raised and tag == "a")
@@ -365,10 +374,10 @@ class BlockCollector:
             self._line.pop()  # not shared terms: entries of a table of contents, the last with a nested list
         self.end_paragraph()
         self._in_terms = False
-        self._is_title = tag in _TITLES
+        self._is_title, self._level = tag in _TITLES, _HEADINGS.get(tag, 0)
         self._preformatted += tag == "pre"
         if tag == "table":
-            self._begins_with_names, self._head = True, []
+            self._begins_with_names, self._head, self._caption = True, [], ""
 
     def _close(self, tag: str) -> None:
         if tag == "a":
@@ -388,8 +397,11 @@ class BlockCollector:
         elif self._in_cell and tag in _WITHIN_CELLS:
             self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
+            if tag == "caption" and is_caption(text := _tidy("".join(self._line))):
+                self._caption = text
             self.end_paragraph()
             self._in_terms = self._is_title = False
+            self._level = 0
             self._preformatted -= tag == "pre"
         elif tag == "tr":
             self._end_row()
@@ -437,6 +449,7 @@ class BlockCollector:
         titles, names = names_of(head)
         if titles:
             self._add("\n".join(titles))
+            self._caption = self._caption or titles[-1]
         self._lines = ["\t".join(names)] if names else []
         self._size = self._length = sum(len(line) + 1 for line in self._lines)
 
@@ -447,10 +460,13 @@ class BlockCollector:
         if self._row_is_empty:
             self._grid.row((), ())  # cells above still span it
         self._end_line()
-        if len(self._lines) > 2 and self._length > room_below(self._lines[:1]):
-            self._add("\n".join(self._lines[:-1]))
-            named = self._begins_with_names or names_columns(self._lines[0].split("\t"))
-            del self._lines[1 if named else 0 : -1]
+        least = max(1, self._repeated)
+        if len(self._lines) > least + 1 and self._length > room_below(self._lines[:least]):
+            self._add("\n".join([*self._above, *self._lines[:-1]]))
+            head = count_head([line.split("\t") for line in self._lines[:-1]])
+            self._repeated = max(head, self._begins_with_names)
+            del self._lines[self._repeated : -1]
+            self._above = [self._caption] if self._caption and self._lines[1:] else []
             self._size = sum(map(len, self._lines))
             self._length = self._size + len(self._lines)
 

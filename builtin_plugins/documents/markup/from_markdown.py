@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.blocks import Block, Heading
 from builtin_plugins.documents.text.encoding import read_lines
 
 _MAX_LINE_CHARS: Final = 32_768
@@ -16,6 +16,7 @@ _INLINE_DATA: Final = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]*")
 _DATA_TAIL: Final = re.compile(r"[A-Za-z0-9+/=]*")
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|(\Z))", re.DOTALL)
 _FENCE: Final = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,}+)(.*)")
+_HEADING: Final = re.compile(r" {0,3}(#{1,6})\s+[^\s#].{0,300}")
 _COMMENT_START: Final = "<!--"
 _SHIELD: Final = "\x1f"  # keeps the start of a comment in code from being one; never left in the text
 
@@ -23,16 +24,19 @@ _SHIELD: Final = "\x1f"  # keeps the start of a comment in code from being one; 
 def parse(path: Path) -> Iterator[Block]:
     """Yield the text in blocks of about 8,192 characters that end at a blank line outside fenced code."""
     lines: list[str] = []
+    headings: list[Heading] = []
     size, fence = 0, ""
     for line in _visible(read_lines(path, _MAX_LINE_CHARS)):
         fence = _fence_after(line, fence)
         full = size >= _BLOCK_CHARS and not fence and not line.strip()
         if full or size >= 4 * _BLOCK_CHARS:
-            yield Block(_without_comments(lines))
-            lines, size = [], 0
+            yield Block(_without_comments(lines), headings=headings)
+            lines, headings, size = [], [], 0
+        if not fence and (heading := _HEADING.fullmatch(line)):
+            headings.append(Heading(len(heading[1]), line.strip()))
         lines.append(line.replace(_COMMENT_START, f"<{_SHIELD}!--") if fence else line)
         size += len(line) + 1
-    yield Block(_without_comments(lines))
+    yield Block(_without_comments(lines), headings=headings)
 
 
 def _fence_after(line: str, fence: str) -> str:

@@ -1,4 +1,6 @@
-"""The numbers of headings and list items in a Word document (ECMA-376-1, 17.9), which its text lacks."""
+"""The numbers of headings and list items in a Word document (ECMA-376-1, 17.9), which its text lacks, and the
+levels of its headings.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,7 @@ class _Place(NamedTuple):
 class _Style(NamedTuple):
     place: _Place
     based_on: str
+    outline: int | None = None
 
 
 class DocxNumbering:
@@ -100,6 +103,15 @@ class DocxNumbering:
 
         return "" if levels[at].form == "bullet" else _PLACE.sub(written, levels[at].text).strip()
 
+    def heading_level(self, properties: etree._Element) -> int | None:
+        """The level of a heading with these properties, 0 for the title; None for other paragraphs."""
+        own, style = _outline(properties), _child(properties, "pStyle")
+        for _ in range(_MOST_STYLES):
+            if own is not None or style not in self._styles:
+                break
+            _, style, own = self._styles[style]
+        return own if own is not None and own <= _MOST_LEVELS else None
+
     def _place(self, properties: etree._Element, style: str) -> _Place:
         own = _place_in(properties)
         if own.number is not None and own.level is not None:
@@ -107,7 +119,7 @@ class DocxNumbering:
         for _ in range(_MOST_STYLES):
             if style not in self._styles:
                 break
-            found, based_on = self._styles[style]
+            found, based_on, _ = self._styles[style]
             if found.number is not None:
                 level = found.level if found.level is not None else self._of_style.get(style)
                 number = own.number if own.number is not None else found.number
@@ -165,7 +177,16 @@ def _place_in(properties: etree._Element) -> _Place:
 def _style(element: etree._Element) -> _Style:
     properties = element.find("{*}pPr")
     place = _Place(None, None) if properties is None else _place_in(properties)
-    return _Style(place, _child(element, "basedOn"))
+    outline = None if properties is None else _outline(properties)
+    if outline is None and _child(element, "name").casefold() == "title":
+        outline = 0
+    return _Style(place, _child(element, "basedOn"), outline)
+
+
+def _outline(properties: etree._Element) -> int | None:
+    """A level from 1; body text is above 9."""
+    level = _child(properties, "outlineLvl")
+    return number_in(level, _MOST_LEVELS) + 1 if level else None
 
 
 def _levels(abstract: etree._Element) -> dict[int, _Level]:

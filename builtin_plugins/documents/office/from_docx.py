@@ -16,7 +16,7 @@ from builtin_plugins.documents.mail.from_eml import body_of, message_of
 from builtin_plugins.documents.markup.from_html import blocks_of, decoded
 from builtin_plugins.documents.office.docx_numbering import DocxNumbering
 from builtin_plugins.documents.office.from_rtf import blocks_of as blocks_of_rtf
-from builtin_plugins.documents.office.ooxml import main_part, relationships, texts
+from builtin_plugins.documents.office.ooxml import block_of, main_part, relationships, texts
 from builtin_plugins.documents.office.ooxml_drawings import in_drawings
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.text.encoding import HEAD_BYTES, detect_encoding
@@ -37,10 +37,8 @@ def parse(path: Path) -> Iterator[Block]:
     """
     with open_archive(path) as archive:
         main = main_part(archive)
-        for text in texts(
-            archive, main, DocxNumbering(archive, main).label, partial(_inserted, archive, main)
-        ):
-            yield Block(text)
+        numbering, inserted = DocxNumbering(archive, main), partial(_inserted, archive, main)
+        yield from map(block_of, texts(archive, main, numbering.label, inserted, numbering.heading_level))
         for text in in_drawings(archive, main):
             yield Block(text)
         said = set[str]()

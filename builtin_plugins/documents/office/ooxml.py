@@ -15,12 +15,13 @@ from typing import IO, Final, NamedTuple
 
 from lxml import etree
 
-from builtin_plugins.documents.blocks import UnparsableDocument
+from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
 from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import formula_in, placed
 from builtin_plugins.documents.office.ooxml_values import chosen, is_on, symbol, ticked, value_of
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.portions import names_columns, room_below, size_of
+from builtin_plugins.documents.tables.names import count_head
+from builtin_plugins.documents.tables.portions import room_below, size_of
 from builtin_plugins.documents.tables.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
@@ -60,6 +61,7 @@ _TAGS: Final = tuple(
 
 
 _Label = Callable[[etree._Element], str]
+_LevelOf = Callable[[etree._Element], int | None]
 _Inserted = Callable[[str], Iterable[str]]
 
 
@@ -129,27 +131,49 @@ def events(part: IO[bytes], tags: tuple[str, ...]) -> Iterator[tuple[str, etree.
     )
 
 
+class HeadingText(str):
+    """A paragraph that is a heading; the lower its `level`, the higher it stands."""
+
+    __slots__ = ("level",)
+
+    def __new__(cls, text: str, level: int) -> HeadingText:
+        made = super().__new__(cls, text)
+        made.level = level
+        return made
+
+    level: int
+
+
+def block_of(text: str) -> Block:
+    """A text of a part as a block."""
+    return Block(text, headings=[Heading(text.level, text)] if isinstance(text, HeadingText) else ())
+
+
 def texts(
     archive: zipfile.ZipFile,
     part: str,
     label: _Label = lambda _: "",
     inserted: _Inserted = lambda _: (),
+    level_of: _LevelOf = lambda _: None,
 ) -> Iterator[str]:
     """Yield the paragraphs and tables of a part in document order; a table's cells are separated by tabs.
     `label` returns the number before a paragraph, from its properties; `inserted` returns the texts of a
-    document in the place of a paragraph, by the id of its relationship.
+    document in the place of a paragraph, by the id of its relationship. `level_of` returns a heading's level
+    from its properties: it comes as a `HeadingText`.
     """
     with archive.open(part) as file:
-        yield from _Walk(label, inserted).run(events(file, _TAGS))
+        yield from _Walk(label, inserted, level_of).run(events(file, _TAGS))
 
 
 class _Walk:
     """Turns a stream of element events into text, holding one paragraph and a few table rows at a time."""
 
-    def __init__(self, label: _Label, inserted: _Inserted) -> None:
+    def __init__(self, label: _Label, inserted: _Inserted, level_of: _LevelOf) -> None:
         self._label = label
+        self._level_of = level_of
         self._inserted = inserted
         self._labels: list[str] = []  # of the paragraphs
+        self._levels: list[int | None] = []  # of the paragraphs that are headings
         self._skipping = 0
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
@@ -175,6 +199,7 @@ class _Walk:
         if name == "p":
             self._paragraphs.append([])
             self._labels.append("")
+            self._levels.append(None)
         elif name == "tbl":
             self._tables.append([])
         elif name == "tr" and self._tables:
@@ -210,8 +235,10 @@ class _Walk:
 
     def _end_container(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "p":
-            text, label = "".join(self._paragraphs.pop()), self._labels.pop()
-            yield from self._place(f"{label} {text}" if label and text.strip() else text)
+            text, label, level = "".join(self._paragraphs.pop()), self._labels.pop(), self._levels.pop()
+            text = f"{label} {text}" if label and text.strip() else text
+            is_heading = level is not None and not self._cells and "\n" not in text
+            yield from self._place(HeadingText(text, level) if is_heading and level is not None else text)
         elif name == "tbl":
             yield from self._place(_rows(self._tables.pop()))
         elif name == _INSERTED:
@@ -225,7 +252,7 @@ class _Walk:
     def _end_properties(self, element: etree._Element) -> None:
         parent = element.getparent()
         if self._labels and parent is not None and parent.tag.endswith("}p"):  # others: earlier versions
-            self._labels[-1] = self._label(element)
+            self._labels[-1], self._levels[-1] = self._label(element), self._level_of(element)
 
     def _end_row(self, table: list[list[str]]) -> Iterator[str]:
         """Yield the rows before the last one if the portion is full; that row begins the next portion, below
@@ -236,8 +263,10 @@ class _Walk:
         self._size += size_of(table[-1])
         if len(table) > 2 and self._size > self._room:
             yield _rows(table[:-1])
-            del table[1 if names_columns(table[0]) else 0 : -1]
-            self._size, self._room = sum(map(size_of, table)), room_below(table[0])
+            head = count_head(table[:-1])
+            del table[head:-1]
+            repeated = [cell for row in table[:head] for cell in row]
+            self._size, self._room = sum(map(size_of, table)), room_below(repeated or table[0])
 
     def _write_run(self, element: etree._Element) -> None:
         if _is_hidden(element):

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
-from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
 from builtin_plugins.documents.images.ocr import Recognizer, begin_page
 from builtin_plugins.documents.pdf.accents import with_accents
 from builtin_plugins.documents.pdf.attachments import names_in
 from builtin_plugins.documents.pdf.forms import briefly, filled_in
+from builtin_plugins.documents.pdf.headings import HeadingReader, is_of_outline
 from builtin_plugins.documents.pdf.powers import Written, with_powers, written
 from builtin_plugins.documents.pdf.rtl import read_lines
 from builtin_plugins.documents.pdf.tables import Arranged, TableReader
@@ -38,6 +40,7 @@ _WHOLE_PAGE: Final = 0.85
 _MOST_STRIPS: Final = 1_000
 _PICTURE_DEPTH: Final = 3
 _MOST_NAMES: Final = 1_000
+_MOST_PIECES: Final = 12  # of a table's row
 _PAGE_SECONDS: Final = 2
 """For loading one page, in which a drawing may draw itself without end: PDFium makes 200 MB a second."""
 _BYTES_PER_SECOND: Final = 50_000
@@ -56,14 +59,14 @@ def parse(path: Path) -> Iterator[Block]:
     all pictures and tesseract is not installed.
     """
     document = _open(path)
-    recognizer, tables = Recognizer(), TableReader()
+    recognizer, tables, headings = Recognizer(), TableReader(), HeadingReader(document)
     seconds = _PAGE_SECONDS + path.stat().st_size // _BYTES_PER_SECOND
     has_text = has_pictures = False
     try:
         for index in range(len(document)):
             begin_page(index + 1, len(document))
-            written, filled = _page_text(document, index, tables, seconds)
-            text = _reflow(written)
+            page = _read(document, index, tables, seconds, headings)
+            filled, text = page.filled, _reflow(page.text)
             is_picture = _is_picture(document, index, text)
             if is_picture and recognizer.is_installed:
                 if not has_pictures:
@@ -74,7 +77,8 @@ def parse(path: Path) -> Iterator[Block]:
             has_pictures = has_pictures or is_picture
             has_text = has_text or bool(text.strip())
             can_read = recognizer.is_installed
-            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read)
+            above = _headings_in(text, page.headings)
+            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read, headings=above)
         if names := names_in(document, path, _MOST_NAMES):
             has_text = True
             yield Block("Attachments: " + ", ".join(names), len(document))
@@ -98,32 +102,59 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
     return document
 
 
-def _page_text(
-    document: pypdfium2.PdfDocument, index: int, tables: TableReader, seconds: int
-) -> tuple[str, list[str]]:
-    """Return the text of a page that loads within so many seconds, and the values filled into its form."""
+class _Page(NamedTuple):
+    """The text of a page, the values filled into its form, and its headings."""
+
+    text: str
+    filled: list[str]
+    headings: Sequence[Heading]
+
+
+def _read(
+    document: pypdfium2.PdfDocument,
+    index: int,
+    tables: TableReader,
+    seconds: int,
+    headings: HeadingReader | None = None,
+) -> _Page:
+    """Read a page, which loads within so many seconds."""
     try:
         with briefly(seconds):
             page = document[index]
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    text, powers = _lines(text_page)
+    whole = str(text_page.get_text_range())
+    text, powers = _lines(text_page, whole)
     lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
     found = tables.read(page, text_page, lines)
     text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
     text = with_accents(text_page, text)  # last: the others look for PDFium's words
     filled = list(filled_in(document, page, text_page))
+    within = {" ".join(lines[at].split()) for places, _ in found.grids for at in places}
+    above = headings.read(index, text_page, whole, within.union(found.rows)) if headings else ()
     text_page.close()
     page.close()
-    return text, filled
+    return _Page(text, filled, above)
 
 
-def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
-    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
-    then the unbounded text is taken, provided that none of it is outside the page.
+def _headings_in(text: str, headings: Sequence[Heading]) -> list[Heading]:
+    """Those headings that are lines of the text, as their places in it are known, and before them those that
+    only the outline names.
     """
-    text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
+    lines = {" ".join(line.split()): line for line in text.splitlines()} if headings else {}
+    return [
+        one._replace(text=lines.get(one.text, one.text))
+        for one in headings
+        if one.text in lines or is_of_outline(one)
+    ]
+
+
+def _lines(text_page: pypdfium2.PdfTextPage, whole: str) -> Written:
+    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
+    then the `whole` text is taken, provided that none of it is outside the page.
+    """
+    text = str(text_page.get_text_bounded())
     found = written(text_page, whole)
     is_better = len(found.text) < len(whole) or text.count("\n") < found.text.count("\n")
     is_same = is_better and "".join(text.split()) == "".join(whole.split())
@@ -137,19 +168,41 @@ def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
     if not any(layout):
         return text
     grids = {at: table if at == places[0] else "" for places, table in layout.grids for at in places}
+    rows = {_letters(key): deque(ones) for key, ones in layout.rows.items()}
+    letters = [*map(_letters, lines)] if rows else []
     keys = [" ".join(line.split()) for line in lines]
     shown = set(keys)  # some may be outside the page
     columns = {rows[0]: (rows, text) for rows, text in layout.columns if shown.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
+    end = 0  # of a row's lines
     for at, (line, key) in enumerate(zip(lines, keys, strict=True)):
         if at in grids:
             pieces.extend(filter(None, [_marked(grids[at]) if grids[at] else ""]))
         elif key in columns:
             pieces.append(columns.pop(key)[1])
-        elif key not in within:
-            pieces.append(_marked(layout.rows[key]) if key in layout.rows else line)
+        elif key not in within and at >= end:
+            end = at + _count_lines(letters, at, rows)
+            row = rows["".join(letters[at:end])].popleft() if end > at else line
+            pieces.extend([] if row is None else [_marked(row) if end > at else line])
     return "\n".join(pieces)
+
+
+def _letters(line: str) -> str:
+    return "".join(line.split())
+
+
+def _count_lines(lines: Sequence[str], start: int, rows: Mapping[str, Sequence[object]]) -> int:
+    """How many lines make a row of a table, by their letters: PDFium may break it; 0 if they make none."""
+    text, ahead = "", [key for key, left in rows.items() if left]
+    for count, line in enumerate(islice(lines, start, start + _MOST_PIECES), start=1):
+        text += line
+        ahead = [key for key in ahead if key.startswith(text)] if line else []
+        if text in ahead:
+            return count
+        if not ahead:
+            break
+    return 0
 
 
 def _marked(row: str) -> str:
@@ -186,7 +239,7 @@ def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int, seco
     if len(ahead) <= most:
         return len(ahead)
     tables = TableReader()
-    pictures = (_is_picture(document, page, _page_text(document, page, tables, seconds)[0]) for page in ahead)
+    pictures = (_is_picture(document, page, _read(document, page, tables, seconds).text) for page in ahead)
     return sum(takewhile(bool, pictures))
 
 

@@ -18,7 +18,7 @@ from builtin_plugins.documents.pdf.boxes import box_of, turned
 from builtin_plugins.documents.pdf.rtl import is_from_right, mirrored
 from builtin_plugins.documents.pdf.ruled_tables import Glyph, HorizontalRule, Region, has_rules, ruled_regions
 from builtin_plugins.documents.pdf.unspaced import goes_on
-from builtin_plugins.documents.tables.portions import names_columns
+from builtin_plugins.documents.tables.names import count_names, without_marks
 from builtin_plugins.documents.tables.spans import CellGrid as Columns
 from builtin_plugins.documents.tables.spans import CellSpan, names_of
 
@@ -66,17 +66,19 @@ class Grid(NamedTuple):
     def parts(self) -> tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]]]:
         """The titles, the names of the columns if there are any, and the rows below them."""
         columns = Columns()
-        rows, spread = [], []
+        written, spread = list[Sequence[str]](), list[Sequence[str]]()
         for cells in self.rows:
-            rows.append(columns.row(*zip(*cells, strict=True)) if cells else columns.row((), ()))
-            spread.append(columns.spread(rows[-1]))
+            written.append(columns.row(*zip(*cells, strict=True)) if cells else columns.row((), ()))
+            spread.append(columns.spread(written[-1]))
+        rows, wide = without_marks(written, spread)
         titles = next((at for at, cells in enumerate(self.rows) if len(cells) > 1), 0)
         above = [cells[0][0] for cells in self.rows[:titles] if cells]
         head = titles + self._head(self.rows[titles])
-        names = names_of(spread[titles:head])[1] if head < len(rows) else []
+        names = names_of(wide[titles:head])[1] if head < len(rows) else []
         is_named = head > titles + 1 and 1 < len(set(names)) == len(names) and all(names)
-        if is_named or names_columns(names):
-            return above, names, rows[head:]
+        count = head - titles if is_named else count_names(rows[titles:], wide[titles:])
+        if count:
+            return above, names_of(wide[titles : titles + count])[1], rows[titles + count :]
         return above, (), rows[titles:]
 
     def _head(self, first: Sequence[tuple[str, CellSpan]]) -> int:

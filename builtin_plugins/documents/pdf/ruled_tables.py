@@ -17,6 +17,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from builtin_plugins.documents.pdf.columns import prose_columns
+from builtin_plugins.documents.tables.names import is_amount, joined_marks, may_close, may_open
 
 _NEAR: Final = 3.0  # points: lines of a table begin and end at the same places
 _MOST_LINES: Final = 500  # on a page
@@ -34,6 +35,7 @@ _MOST_COLUMNS: Final = 40
 _LONGEST: Final = 500  # characters of a cell: columns of prose are longer
 _NUMBER: Final = re.compile(r"\W*\d[\d.,:/\s%-]*\W*")
 _ALIKE: Final = 0.6  # of a column's cells
+_SIGNS: Final = frozenset("$€£¥")
 _WORDS: Final = 3  # in a line that is full
 
 
@@ -154,12 +156,23 @@ def _line(glyphs: Sequence[Glyph]) -> _Line:
     for glyph in glyphs[1:]:
         last = pieces[-1]
         gap = glyph.left - last.right
-        if gap > _GAP * height:
+        is_next = gap > _SPACE * height and glyph.text in _SIGNS and is_amount(last.text)
+        if gap > _GAP * height or is_next:
             pieces.append(_Piece(glyph.left, glyph.right, glyph.text))
         else:
             text = last.text + (" " if gap > _SPACE * height else "") + glyph.text
             pieces[-1] = _Piece(last.left, max(last.right, glyph.right), text)
-    return _Line(glyphs[0].y, height, pieces)
+    return _Line(glyphs[0].y, height, _with_marks(pieces))
+
+
+def _with_marks(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
+    """Pieces, marks such as "$" and "%" joined to their numbers."""
+    if not any(may_open(one.text) or may_close(one.text) for one in pieces):
+        return pieces
+    return [
+        _Piece(pieces[at[0]].left, pieces[at[-1]].right, "".join(pieces[one].text for one in at))
+        for at in joined_marks([one.text for one in pieces])
+    ]
 
 
 def _tabular(bands: Sequence[_Band]) -> Iterator[tuple[int, int]]:
@@ -180,8 +193,16 @@ def _named(before: _Band, own: Sequence[_Band], place: float) -> tuple[list[_Lin
     known = _columns(own)
     for columns in sorted((known, _columns([[], *own])), key=len, reverse=True):
         if above := _beside(before[::-1], place, columns)[:_MOST_NAMES]:
-            return above, columns
+            return [*above, *_spanning(before[::-1][len(above) :], above[-1], columns)], columns
     return [], known
+
+
+def _spanning(lines: Sequence[_Line], below: _Line, columns: Sequence[_Column]) -> list[_Line]:
+    """The line above the names, if it has names of several columns, but none of the first."""
+    under = [_under(columns, piece) for piece in lines[0].pieces] if lines else []
+    is_near = bool(lines) and lines[0].y - below.y <= _BESIDE * below.height
+    is_wide = any(len(one) > 1 for one in under) and all(one and 0 not in one for one in under)
+    return [*lines[:1]] if is_near and is_wide else []
 
 
 def _beside(lines: Sequence[_Line], place: float, columns: Sequence[_Column]) -> list[_Line]:

@@ -1,53 +1,71 @@
 """Tables on a PDF page: lines that share the same columns become rows, with tabs between the cells.
 
-A PDF has no tables, only positions of letters. PDFium returns the pieces of each line with their positions;
-two or more consecutive lines whose pieces are below each other, or aligned left, right or centered, are a
-table. A row may have empty cells, but needs two filled ones.
+A PDF has no tables, only positions of letters. PDFium returns the pieces of each line with their positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from functools import cache
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 from builtin_plugins.documents.pdf.boxes import quarter_turns
 from builtin_plugins.documents.pdf.columns import prose_columns
 from builtin_plugins.documents.pdf.grids import Grid, grids_of
-from builtin_plugins.documents.tables.portions import names_columns, room_below, size_of
+from builtin_plugins.documents.pdf.runs import (
+    Line,
+    LinePart,
+    Row,
+    TableRun,
+    covered,
+    heads_columns,
+    is_below,
+    lines_of,
+    runs_of,
+    spans_of,
+)
+from builtin_plugins.documents.tables.names import (
+    begins_names,
+    count_names,
+    is_amount,
+    is_caption,
+    tidy_amount,
+)
+from builtin_plugins.documents.tables.portions import room_below, size_of
+from builtin_plugins.documents.tables.spans import names_of
 
-_MOST_PIECES = 4_000  # per page; a map without any table may have many more
-_GAP = 0.9  # between cells, in letter heights: wider than any space between words
-_ALIKE = 3.0  # points by which edges in one column may differ
-_NEAR = 4.0  # maximum distance of lines in a table, in letter heights
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    left: float
-    bottom: float
-    right: float
-    top: float
-    parts: tuple[_Piece, ...] = ()
-
-    @property
-    def height(self) -> float:
-        return max(self.top - self.bottom, 0.1)
-
-
-Line = list[_Piece]
-Row = list[_Piece | None]
+_MOST_PIECES: Final = 4_000  # per page; a map without any table may have many more
+_MOST_HEADS: Final = 2  # lines of names above the first with several cells
+_MOST_CAPTIONS: Final = 2  # lines
 
 
 class Arranged(NamedTuple):
-    """Replacements for lines of a page. Keyed by the lines' text: table rows with tabs between the cells, and
-    columns of prose (see `prose_columns`). By the lines' numbers: tables with borders (see `pdf_grids`).
+    """Replacements for lines of a page. By the lines' text, in the order of those that are the same: table
+    rows with tabs between the cells, and captions; None for names that are joined to those below. Columns of
+    prose (see `prose_columns`). By the lines' numbers: tables with borders (see `pdf_grids`).
     """
 
-    rows: Mapping[str, str]
+    rows: Mapping[str, Sequence[str | None]]
     columns: Sequence[tuple[Sequence[str], str]]
     grids: Sequence[tuple[range, str]] = ()
+
+
+class TableHead(NamedTuple):
+    """The names of a table's columns, none if it has none, and the lines above that say what it shows."""
+
+    names: Sequence[str] = ()
+    caption: Sequence[str] = ()
+
+    @property
+    def lines(self) -> str:
+        """What is repeated above each portion of the rows."""
+        return "\n".join([*self.caption, "\t".join(self.names)])
+
+    @property
+    def room(self) -> int:
+        """Characters that fit a portion."""
+        return room_below([*self.caption, *self.names])
 
 
 class TableReader:
@@ -58,179 +76,191 @@ class TableReader:
     """
 
     def __init__(self) -> None:
-        self._names: Sequence[str] = ()
+        self._head = TableHead()
 
     def read(self, page: Any, text_page: Any, text: Sequence[str]) -> Arranged:
         """Find the tables and the columns of prose on a page whose text is in these lines.
 
-        The row of column names is repeated every few rows, as rows are cut into passages
+        The row of column names and the caption are repeated every few rows, as rows are cut into passages
         (`portions`).
         """
         count = text_page.count_rects()
-        carried, self._names = self._names, ()
+        carried, self._head = self._head, TableHead()
         if not 4 <= count <= _MOST_PIECES:
             return Arranged({}, ())
         turns = quarter_turns(text_page)
         grids = grids_of(page, text_page, text, turns)
         ruled = []
         for grid in grids:
-            ruled.append((grid.lines, self._ruled(grid, carried)))
-            carried = ()
-        pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
+            ruled.append((grid.lines, self._ruled(grid, carried, text)))
+            carried = TableHead()
+        pieces = [_turned(LinePart(*text_page.get_rect(at)), turns) for at in range(count)]
         pieces = [one for one in pieces if not any(_is_inside(one, grid) for grid in grids)]
-        lines = [_cells(line) for line in _lines(pieces)]
-        columns = list(prose_columns(lines, lambda cell: _text(text_page, cell, turns)))
-        found: dict[str, str] = {}
-        for table in _tables(lines):
-            rows = [[_text(text_page, cell, turns) for cell in line] for line in table]
-            own = names_columns(rows[0])
-            known = not own and len(carried) == len(rows[0])
-            self._names = rows[0] if own else carried if known else ()
-            found.update(_written(rows, self._names, above=not own))
-            carried = ()
-        return Arranged(found, columns, ruled)
 
-    def _ruled(self, grid: Grid, carried: Sequence[str]) -> str:
+        @cache
+        def text_of(cell: LinePart) -> str:
+            return _text(text_page, cell, turns)
+
+        lines = lines_of(pieces, text_of)
+        columns = list(prose_columns(lines, text_of))
+        rows: dict[str, list[str | None]] = {}
+        end = 0
+        prose = {key for keys, _ in columns for key in keys}
+        runs = (part for run in runs_of(lines) for part in _parts(run, text_of))
+        for run in runs:
+            if prose and " ".join(map(text_of, _filled(run.rows[-1]))) in prose:
+                continue
+            table = _PositionedTable(run, lines[end : run.first], text_of)
+            names, caption = table.head
+            if not names and len(carried.names) == len(table.rows[0]):
+                names, caption = carried
+            self._head = TableHead(names, caption)
+            for key, line in table.lines(self._head):
+                rows.setdefault(key, []).append(line)
+            carried = TableHead()
+            end = run.first + len(run.rows)
+        return Arranged(rows, columns, ruled)
+
+    def _ruled(self, grid: Grid, carried: TableHead, text: Sequence[str]) -> str:
         """The text of a table with borders."""
-        titles, names, rows = grid.parts()
-        known = not names and all(len(row) == len(carried) for row in rows)
-        self._names = names or (carried if known else ())
-        table = [names, *rows] if names else rows
-        written = [row for _, row in _written(table, self._names, above=not names)]
-        return "\n".join([*titles, *written])
+        titles, names, filled = grid.parts()
+        rows = [row for row in filled if any(row)]
+        above = text[max(0, grid.lines.start - _MOST_CAPTIONS) : grid.lines.start]
+        known = not names and all(len(row) == len(carried.names) for row in rows)
+        caption = [*_captions([" ".join(line.split()) for line in above]), *filter(is_caption, titles)]
+        self._head = TableHead(names, caption) if names else carried if known else TableHead()
+        head = [*titles, "\t".join(names)] if names else titles
+        size = size_of(names) if names else self._head.room
+        return "\n".join([*head, *_written(rows, self._head, size)])
 
 
-def _written(
-    table: Sequence[Sequence[str]], names: Sequence[str], *, above: bool
-) -> Iterator[tuple[str, str]]:
-    size = room_below(names) if above else 0
-    for cells in table:
-        if any(cells):
-            row, size = "\t".join(cells).rstrip(), size + size_of(cells)
-            repeated = names and size > room_below(names)
-            if repeated:
-                size = size_of(names) + size_of(cells)
-            yield " ".join(filter(None, cells)), "\n{}\n{}".format("\t".join(names), row) if repeated else row
+class _RunPart(NamedTuple):
+    """Rows that have names of their own, and the number of the first one's line."""
+
+    first: int
+    rows: Sequence[Row]
 
 
-def _is_inside(piece: _Piece, grid: Grid) -> bool:
+def _parts(run: TableRun, text_of: Any) -> Iterator[_RunPart]:
+    """A run, or its parts if years and the like stand above later rows, too."""
+    texts = [[tidy_amount(text_of(cell)) if cell else "" for cell in row] for row in run.rows]
+    start, has_amounts = 0, False
+    for at, row in enumerate(texts):
+        if has_amounts and begins_names(row, texts[at + 1 :]):
+            labels = len([*takewhile(lambda one: len(_filled(one)) == 1, run.rows[:at][::-1])])
+            yield _RunPart(run.first + start, run.rows[start : at - labels])
+            start, has_amounts = at, False
+        has_amounts = has_amounts or any(map(is_amount, row[1:]))
+    yield _RunPart(run.first + start, run.rows[start:])
+
+
+class _PositionedTable:
+    """A table by the positions of its words, and the lines between it and the one before."""
+
+    def __init__(self, run: _RunPart, before: Sequence[Line], text_of: Any) -> None:
+        self._keys = [[text_of(cell) if cell else "" for cell in row] for row in run.rows]
+        self.rows = [[tidy_amount(cell) for cell in row] for row in self._keys]
+        wrapped = [*before, next(filter(None, map(_filled, run.rows)), [])]
+        near = [*takewhile(lambda at: is_below(wrapped[at], wrapped[at + 1]), range(len(before) - 1, -1, -1))]
+        spans = spans_of(_below_names(run.rows, self.rows))
+        heads = [*takewhile(lambda at: heads_columns(before[at], spans), near[:_MOST_HEADS])]
+        self._heads: list[str] = []  # the lines of names
+        self._count = 0  # of the rows with names
+        names: Sequence[str] = ()
+        for above in dict.fromkeys((len(heads), 0)):
+            lines = [before[at] for at in heads[:above][::-1]]
+            empty: Row = [None] * len(spans)
+            placed = [_spread(line, empty, spans, text_of) for line in lines]
+            spread = [_spread(_filled(row), row, spans, text_of) for row in run.rows[: _MOST_HEADS + 1]]
+            spread = [*placed, *spread]
+            rows = [*placed, *self.rows]
+            count = count_names(rows, [*spread, *self.rows[_MOST_HEADS + 1 :]])
+            if count >= max(above, 1):
+                names = [tidy_amount(name) for name in names_of(spread[:count])[1]]
+                self._heads = [" ".join(map(text_of, line)) for line in lines]
+                self._count = count - above
+                near = near[above:]
+                break
+        captions = takewhile(lambda at: len(before[at]) == 1, near[:_MOST_CAPTIONS])
+        caption = _captions([text_of(before[at][0]) for at in captions][::-1]) if names else ()
+        self.head = TableHead(names, caption)
+        self._begins_page = len(self._heads) + len(caption) == run.first
+
+    def lines(self, head: TableHead) -> Iterator[tuple[str, str | None]]:
+        """The lines of the page as they are there, and as they are to be read."""
+        keys = [_key(row) for row in self._keys]
+        if not self.head.names:
+            yield from zip(keys, _written(self.rows, head, head.room), strict=True)
+            return
+        for at, line in enumerate(self.head.caption):
+            yield line, line if at or self._begins_page else f"\n{line}"
+        above = [*self._heads, *keys[: self._count]]
+        yield from ((key, None) for key in above[:-1])
+        yield above[-1], "\t".join(head.names)
+        rows = self.rows[self._count :]
+        yield from zip(keys[self._count :], _written(rows, head, size_of(head.names)), strict=True)
+
+
+def _filled(row: Row) -> Line:
+    return [cell for cell in row if cell]
+
+
+def _key(row: Sequence[str]) -> str:
+    return " ".join(filter(None, row))
+
+
+def _below_names(rows: Sequence[Row], texts: Sequence[Sequence[str]]) -> Sequence[Row]:
+    """The rows that show how wide the columns are: without those at the beginning that may have names of
+    several columns.
+    """
+    start = min(_MOST_HEADS + 1, len(rows) // 2)
+    below = [row for row in rows[start:] if len(_filled(row)) > 1]
+    is_whole = below and all(any(column) for column in zip(*below, strict=True))
+    return below if is_whole else rows
+
+
+def _spread(line: Line, row: Row, spans: Sequence[tuple[float, float]], text_of: Any) -> list[str]:
+    """The text of each cell in its column, and in further ones that it is above and that have none."""
+    cells = [text_of(cell) if cell else "" for cell in row]
+    for cell in line:
+        for at in covered(cell, spans):
+            if row[at] is None:
+                cells[at] = " ".join(filter(None, (cells[at], text_of(cell))))
+    return cells
+
+
+def _captions(lines: Sequence[str]) -> list[str]:
+    """The last lines that may be captions."""
+    return [*takewhile(is_caption, reversed(lines))][::-1]
+
+
+def _written(rows: Sequence[Sequence[str]], head: TableHead, size: int) -> Iterator[str]:
+    """The rows as lines, with the head above each that begins a portion; `size` is that of the first
+    portion so far.
+    """
+    for cells in rows:
+        size += size_of(cells)
+        is_full = bool(head.names) and size > head.room
+        if is_full:
+            size = size_of(head.names) + size_of(cells)
+        row = "\t".join(cells).rstrip()
+        yield f"\n{head.lines}\n{row}" if is_full else row
+
+
+def _is_inside(piece: LinePart, grid: Grid) -> bool:
     left, bottom, right, top = grid.bounds
     x, y = (piece.left + piece.right) / 2, (piece.bottom + piece.top) / 2
     return left <= x <= right and bottom <= y <= top
 
 
-def _turned(piece: _Piece, quarters: int) -> _Piece:
+def _turned(piece: LinePart, quarters: int) -> LinePart:
     """A piece after some clockwise quarter turns."""
     for _ in range(quarters % 4):
-        piece = _Piece(piece.bottom, -piece.right, piece.top, -piece.left)
+        piece = LinePart(piece.bottom, -piece.right, piece.top, -piece.left)
     return piece
 
 
-def _text(text_page: Any, cell: _Piece | None, turns: int) -> str:
-    if cell is None:
-        return ""
+def _text(text_page: Any, cell: LinePart, turns: int) -> str:
     place = _turned(cell, -turns)
     bounds = (place.left - 0.5, place.bottom - 0.5, place.right + 0.5, place.top + 0.5)
     return " ".join(str(text_page.get_text_bounded(*bounds)).split())
-
-
-def _lines(pieces: Sequence[_Piece]) -> Iterator[Line]:
-    """Lines of pieces side by side, in the order in which the page draws them."""
-    line: Line = []
-    for piece in pieces:
-        if line and not _beside(line[-1], piece):
-            yield line
-            line = []
-        line.append(piece)
-    if line:
-        yield line
-
-
-def _beside(one: _Piece, other: _Piece) -> bool:
-    """Whether one is to the right of the other on the same line."""
-    middle = (other.top + other.bottom) / 2
-    return one.bottom <= middle <= one.top and other.left >= one.right - 1.0
-
-
-def _cells(line: Line) -> Line:
-    """The cells of a line: pieces that are separated only by a space are joined."""
-    cells = [line[0]]
-    for piece in line[1:]:
-        last = cells[-1]
-        if piece.left - last.right <= _GAP * max(last.height, piece.height):
-            joined = (last.left, min(last.bottom, piece.bottom), piece.right, max(last.top, piece.top))
-            cells[-1] = _Piece(*joined, (*(last.parts or (last,)), piece))
-        else:
-            cells.append(piece)
-    return cells
-
-
-def _tables(lines: Sequence[Line]) -> Iterator[list[Row]]:
-    """Runs of two or more lines with the same columns."""
-    run: list[Row] = []
-    columns: Line = []
-    last: Line = []
-    for line in lines:
-        is_below = bool(run) and _is_below(last, line)
-        row = _row_below(columns, line) if is_below else None
-        if row is None and is_below and len(run) == 1 and (first := _row_below(line, columns)):
-            run, columns, row = [first], line, [*line]  # the first row leaves cells empty
-        elif row is None:
-            if len(run) > 1:
-                yield run
-            run, columns, row = [], line, [*line]
-        if len(line) > 1:
-            run.append(row)
-            columns, last = [cell or above for cell, above in zip(row, columns, strict=True)], line
-    if len(run) > 1:
-        yield run
-
-
-def _is_below(one: Line, other: Line) -> bool:
-    """Whether one line is close below the other."""
-    return -1.0 <= one[0].bottom - other[0].top <= _NEAR * one[0].height
-
-
-def _row_below(columns: Line, line: Line) -> Row | None:
-    """Place a line's cells under the columns by their last cells; None if they don't fit."""
-    if len(line) < 2 or any(a.right >= b.left for a, b in pairwise(line)):
-        return None
-    cells = [part for cell in line for part in _parted(columns, cell)]
-    if len(cells) == len(columns) > 2 and not _crosses(columns, cells):
-        return [*cells]
-    row: Row = [None] * len(columns)
-    start = 0
-    for cell in cells:
-        ahead = range(start, len(columns))
-        fits = (at for fit in (_aligned, _overlaps) for at in ahead if fit(columns[at], cell))
-        place = next(fits, None)
-        if place is None:
-            return None
-        row[place] = cell
-        start = place + 1
-    return row
-
-
-def _parted(columns: Line, cell: _Piece) -> Sequence[_Piece]:
-    """The parts of a cell, if each is in a column of its own: long numbers leave little space between."""
-    parts = cell.parts
-    under = [[at for at, above in enumerate(columns) if _overlaps(above, part)] for part in parts]
-    is_apart = all(len(places) == 1 for places in under) and len({*map(tuple, under)}) == len(parts)
-    return parts if parts and is_apart else [cell]
-
-
-def _crosses(columns: Line, cells: Line) -> bool:
-    """Whether a cell overlaps a column other than its own."""
-    return any(
-        _overlaps(a, d) or _overlaps(b, c)
-        for (a, b), (c, d) in zip(pairwise(columns), pairwise(cells), strict=True)
-    )
-
-
-def _aligned(one: _Piece, other: _Piece) -> bool:
-    middle = abs((one.left + one.right) - (other.left + other.right)) / 2
-    return min(abs(one.left - other.left), abs(one.right - other.right), middle) <= _ALIKE
-
-
-def _overlaps(one: _Piece, other: _Piece) -> bool:
-    return one.left < other.right and other.left < one.right

@@ -12,6 +12,7 @@ from itertools import chain, dropwhile, groupby, islice, pairwise, zip_longest
 from types import MappingProxyType
 from typing import Final
 
+from builtin_plugins.documents.tables.names import is_caption
 from builtin_plugins.documents.tables.spans import LONGEST_REPEATED, names_of
 
 _PORTION: Final = 500
@@ -22,14 +23,8 @@ FIRST_ROWS: Final = 12
 _GAP: Final = "\t" * 17
 """A row with 16 empty columns in a row, or more: those that are empty in the whole portion are left out."""
 _GAPS: Final = re.compile(r"\t{17,}+")
+_MOST_CAPTIONS: Final = 2  # lines
 _SHARE: Final = 3  # a portion has at least this many times the size of its row of names
-
-
-def names_columns(row: Sequence[str]) -> bool:
-    """Whether a table's first row has names: all cells are filled and distinct, and none has a digit."""
-    names = [cell.strip() for cell in row]
-    distinct = all(names) and len(set(names)) == len(names) > 1
-    return distinct and not any(char.isdigit() for name in names for char in name)
 
 
 def size_of(row: Sequence[str]) -> int:
@@ -107,24 +102,27 @@ def _line(cells: Sequence[str], hidden: Collection[int]) -> str:
 def portions_of_sheet(lines: Iterator[str], wide: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """A sheet's tab-separated rows in portions that begin with the row of column names.
 
-    Rows above it are titles. Below an empty line, another table may begin, with names of its own. `wide` are
-    rows with cells that span columns, as known when they are reached: names may go on below them.
+    Rows above it are titles; the last of them are repeated with the names. Below an empty line, another table
+    may begin, with names of its own. `wide` are rows with cells that span columns, as known when they are
+    reached: names may go on below them.
     """
-    header, portion, size = "", list[str](), 0
+    header, portion, size, caption = "", list[str](), 0, list[str]()
     for first, rest in _tables(lines):
         titles, names, rows = _head(first, wide)
         if not header or _names_numbers(names, rows):
             if portion:
                 yield _without_gaps(portion)
             yield from (_without_gaps([title]) for title in first[:titles])
+            first_titles = [title.strip() for title in first[max(0, titles - _MOST_CAPTIONS) : titles]]
             header, first = names, rows
+            caption = [title for title in first_titles if is_caption(title)]
             portion, size = [header], _filled(header)
         room = max(_PORTION, _SHARE * (_filled(header) + 1))
         for line in chain(first, rest):
             length = _filled(line)
-            if size + length > room and len(portion) > 1:
+            if size + length > room and portion[-1] is not header:
                 yield _without_gaps(portion)
-                portion, size = [header], _filled(header)
+                portion, size = [*caption, header], _filled(header)
             portion.append(line)
             size += length
     if portion:

@@ -18,11 +18,12 @@ from builtin_plugins.rag.answering.headings import (
 )
 from builtin_plugins.rag.answering.logs import are_records
 from builtin_plugins.rag.answering.periods import is_within_sentence
-from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
+from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule, unit_in
 from builtin_plugins.rag.answering.words import INVISIBLE, visible
 
 MAX_SENTENCE = 500
 _SHORTEST_CUT = 200
+_LONGEST_LABEL = 80
 _SOFT_WRAP = 50
 _RECORD = 300
 _LONGEST_ENDLESS = 150
@@ -67,8 +68,13 @@ def _split(text: str, language: str | None) -> list[Sentence]:
             end = start + len(block)
             continue
         cells = cells_of(block)
-        if table is None or not cells or "\n\n" in text[end:start]:
-            table = Table(cells, at_chunk_start=start == 0) if cells else None
+        is_apart = "\n\n" in text[end:start]
+        if table is None or not cells or is_apart:
+            if cells:
+                above = text[max(0, text.rfind("\n\n", 0, start)) : start]
+                table = Table(cells, at_chunk_start=start == 0, unit=unit_in(above))
+            elif is_apart or len(block) > _LONGEST_LABEL or ends_sentence(block):
+                table = None  # else, the line is a label above some of its rows
             found += _of_block(start, block, heading, language)
         else:
             rows = (piece for _, piece in _bounded(0, table.row(cells)))

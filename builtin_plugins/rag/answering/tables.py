@@ -1,43 +1,79 @@
-"""Rows of a table as sentences that say what each cell means: ``Model: Aurora 3; Weight: 2 kg``."""
+"""Rows of a table as sentences that say what each cell means: ``Model: Aurora 3; Weight: 2 kg``, or where the
+column of labels has no name ``Net loss 2022: (4,935); 2021: (4,202) (in millions)``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from builtin_plugins.documents.api import is_amount, names_columns
+
 _RULE = re.compile(r"[\s|:+=_*#~-]*|~{3,}\w+")
-_LONGEST_NAME = 60
+_LONGEST_NAME = 80
+_LONGEST_UNIT = 300
+_WORDS = r"million|thousand|billion|mio\b|mrd|tsd|tausend|milliard|millon|miles de|mil[hi][oõ]|migliaia|\b000"
+_BRACKETS = re.compile(rf"\(([^()\n]{{0,60}}(?:{_WORDS}|[百千]?万|千|億)[^()\n]{{0,60}})\)", re.IGNORECASE)
+_LINE = re.compile(
+    rf"^(.{{0,40}}\b(?:in|en|em) (?:.{{0,20}} )?(?:{_WORDS})[^.\n]{{0,60}})$", re.I | re.MULTILINE
+)
 
 
 @dataclass
 class Table:
-    """The current table, with its column names if its first row has names.
+    """The current table, with its column names if its first row has names; `unit` is what they are in.
 
     A chunk may begin in the middle of a table, so its first row only counts as names if it has no digits
-    while rows below do, or if its first cell is empty, above the row names.
+    while rows below do, if it has years and the like above amounts, or if its first cell is empty, above the
+    row names. At its very beginning, that cell is lost with the white space.
     """
 
     first: tuple[str, ...]
     at_chunk_start: bool
+    unit: str = ""
     names: tuple[str, ...] = ()
 
     def row(self, cells: Sequence[str]) -> str:
         """One row below the first, as a sentence."""
-        if not self.names and self._heads(cells):
-            self.names = self.first
+        if not self.names:
+            self.names = self._names_above(cells)
         if len(cells) > len(self.names):
             return " ".join(filter(None, cells))
-        named = zip(self.names, cells, strict=False)
-        return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+        corner = self.names[0]
+        named = [f"{name}: {cell}" if name else cell for name, cell in self._pairs(cells) if cell]
+        if not _is_note(corner) or not cells[0] or len(named) < 2:
+            return "; ".join(named)
+        notes = dict.fromkeys(filter(None, (corner.strip("():, "), self.unit)))
+        return f"{cells[0]} {'; '.join(named[1:])}" + (f" ({'; '.join(notes)})" if notes else "")
 
-    def _heads(self, cells: Sequence[str]) -> bool:
-        has_corner = not self.first[0] and bool(cells[0])
-        names = self.first[1:] if has_corner else self.first
-        proper = all(names) and len({*names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
-        if not proper or has_corner:
-            return proper
-        return not _has_digit(names) and (not self.at_chunk_start or _has_digit(cells))
+    def _pairs(self, cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+        return zip(self.names, cells, strict=False)
+
+    def _names_above(self, cells: Sequence[str]) -> tuple[str, ...]:
+        first = self.first
+        if self.at_chunk_start and len(cells) == len(first) + 1 and all(map(_has_digit, first)):
+            first = ("", *first)
+        has_corner = not first[0] and bool(cells[0])
+        names = first[1:] if has_corner else first
+        is_proper = all(names) and len({*names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
+        if not is_proper or any(map(is_amount, names)):
+            return ()
+        if any(map(_has_digit, names)):
+            return first if names_columns(first, [cells]) else ()
+        is_sure = has_corner or not self.at_chunk_start or any(map(_has_digit, cells))
+        return first if is_sure else ()
+
+
+def _is_note(corner: str) -> bool:
+    """Whether what stands above the labels of rows does not name them: a unit, or the beginning of a date."""
+    return not corner or corner[0] == "(" or corner[-1] in ",:" or _has_digit(corner)
+
+
+def unit_in(text: str) -> str:
+    """The unit that the lines above a table tell: "Dollars in millions"; empty if they don't."""
+    found = _BRACKETS.search(text[-_LONGEST_UNIT:]) or _LINE.search(text[-_LONGEST_UNIT:])
+    return found[1].strip() if found else ""
 
 
 def cells_of(line: str) -> tuple[str, ...]:
@@ -57,5 +93,5 @@ def is_rule(line: str) -> bool:
     return _RULE.fullmatch(line) is not None
 
 
-def _has_digit(cells: Sequence[str]) -> bool:
-    return any(char.isdigit() for cell in cells for char in cell)
+def _has_digit(cell: str) -> bool:
+    return any(map(str.isdigit, cell))

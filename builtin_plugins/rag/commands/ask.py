@@ -81,7 +81,8 @@ def _cited(answer: str, sources: Sequence[dict[str, Any]]) -> Iterator[str]:
     numbers: dict[str, str] = {}
     for number, source in enumerate(sources, start=1):
         if f"[{number}]" in answer:
-            place = f"{source['source']}{_pages(source)}"
+            section = f", {source['section']}" if source.get("section") else ""
+            place = f"{source['source']}{section}{_pages(source)}"
             numbers[place] = f"{numbers.get(place, '')}[{number}]"
     return (f"{cited} {place}" for place, cited in numbers.items())
 

@@ -7,11 +7,11 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.schemas import LegScores, QueryAnswer, SearchItem, Source, StepTime
-from builtin_plugins.rag.services.loading import pages_of
+from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import LANGUAGE, StoredPoint
 
 Shown = TypeVar("Shown", bound=Source)
@@ -31,9 +31,16 @@ def with_confidence(items: Sequence[Passage], confidence: float) -> list[Passage
     return [item.scored(score) for item, score in zip(items, moved, strict=True)]
 
 
-def on_pages(items: Sequence[Passage], pages: Mapping[int, int | None]) -> list[Passage]:
-    """The same passages; `pages` maps the number (from 1) of each quoted one to its page."""
-    return [item.on_page(pages[at]) if at in pages else item for at, item in enumerate(items, 1)]
+class CitedPlace(NamedTuple):
+    """The page and the headings of what is quoted, if known."""
+
+    page: int | None
+    section: str | None = None
+
+
+def in_places(items: Sequence[Passage], places: Mapping[int, CitedPlace]) -> list[Passage]:
+    """The same passages; `places` maps the number (from 1) of each quoted one to where that is."""
+    return [item.on_page(*places[at]) if at in places else item for at, item in enumerate(items, 1)]
 
 
 def passage_of(
@@ -53,6 +60,7 @@ def passage_of(
         near=near,
         language=payload.get(LANGUAGE),
         pages=pages_of(payload),
+        sections=sections_of(payload),
         knowledge_base_id=kb_id,
         position=point.position,
         tree_level=payload.get("tree_level", 0),
@@ -91,6 +99,7 @@ def _render(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Sh
         char_start=passage.char_start,
         char_end=passage.char_end,
         last_page=passage.last_page,
+        section=passage.section_at(0),
         context_type=None if passage.child is None else "parent",
         child_chunk_index=passage.child,
         tree_level=passage.tree_level or None,

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.documents.api import Pages
+from builtin_plugins.documents.api import Pages, Sections
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
@@ -20,7 +20,7 @@ from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.loading import pages_of
+from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import (
     VECTORS,
     EngineMismatch,
@@ -294,12 +294,13 @@ async def _wide(platform: Platform, item: Passage) -> Passage:
     )
     if not any(row.id == item.chunk_id for row in rows):
         return item  # deleted in the meantime
-    text, pages = joined(rows)
+    text, pages, sections = joined(rows)
     return replace(
         item,
         text=text,
         page=rows[0].payload.get("page"),
         pages=pages,
+        sections=sections,
         char_start=rows[0].payload["char_start"],
         char_end=max(row.payload["char_end"] for row in rows),
         child=item.position,
@@ -313,13 +314,14 @@ def place_of(item: Passage, passages: Sequence[Passage]) -> int | None:
     return next(own, next(wide, None))
 
 
-def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
-    """The text of passages that follow each other, and the later pages that begin in it.
+def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages, Sections]:
+    """The text of passages that follow each other, the later pages that begin in it, and its sections.
 
     Passages overlap, or only white space is between them.
     """
     text, end = "", rows[0].payload["char_start"]
     page, pages = rows[0].payload.get("page"), list[tuple[int, int | None]]()
+    sections = list[tuple[int, str]]()
     for row in rows:
         start = row.payload["char_start"]
         text += "\n" * (start > end)
@@ -328,9 +330,12 @@ def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
             if place >= known and begun != page:
                 pages.append((len(text) + place - known, begun))
                 page = begun
+        for place, section in sections_of(row.payload):
+            if section != (sections[-1][1] if sections else ""):
+                sections.append((len(text) + max(0, place - known), section))
         text += row.text[known:]
         end = max(end, row.payload["char_end"])
-    return text, tuple(pages)
+    return text, tuple(pages), tuple(sections)
 
 
 def _without_repeats(wide: Sequence[Passage], children: Sequence[Passage]) -> list[Passage]:

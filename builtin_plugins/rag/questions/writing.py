@@ -21,7 +21,8 @@ from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.reporting import (
     AnswerBasis,
     AnswerPiece,
-    on_pages,
+    CitedPlace,
+    in_places,
     source_of,
     with_confidence,
 )
@@ -81,14 +82,15 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
     if place_of(judged[measured.quotes[0].passage], shown) is None:
         # If few sources are shown, one that answers is worth more than the last of them.
         shown = [*shown[:-1], judged[measured.quotes[0].passage]]
-    texts, pages = list[str](), dict[int, int | None]()
+    texts, places = list[str](), dict[int, CitedPlace]()
     for quote in measured.quotes:
         item = judged[quote.passage]
         number = place_of(item, shown)
         if number is not None:
             texts.append(f"{quoted(quote.text)} [{number}]")
-            pages.setdefault(number, item.page_at(quote.start))
-    return " ".join(texts), on_pages(with_confidence(shown, measured.probability), pages)
+            place = CitedPlace(item.page_at(quote.start), item.section_at(quote.start))
+            places.setdefault(number, place)
+    return " ".join(texts), in_places(with_confidence(shown, measured.probability), places)
 
 
 Written = AnswerBasis | AnswerPiece | Draft
@@ -185,7 +187,8 @@ async def _located(question: Question, text: str, items: Sequence[Passage]) -> S
     """The passages; one over several pages is put on the page with what the answer cites it for."""
     if not any(passage.pages for passage in items):
         return items
-    return on_pages(items, await in_thread(question.platform, pages_cited, text, items))
+    pages = await in_thread(question.platform, pages_cited, text, items)
+    return in_places(items, {number: CitedPlace(page) for number, page in pages.items()})
 
 
 async def _checked(

@@ -44,7 +44,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import engine_changed
-from builtin_plugins.rag.services.loading import languages_of, payload_of
+from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.services.scan_languages import unread_language
 from builtin_plugins.rag.services.unchanged import KnownVectors, known_vectors
@@ -375,7 +375,7 @@ class Ingestion:
         return await self._known.embed(self._platform, self._base.embedding_model, texts)
 
     def _payload_of(self, item: Chunk) -> dict[str, Any]:
-        return payload_of(item, self._language, self._subject)
+        return payload_of(item, self._language, context_of(self._subject, item.sections))
 
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
         self._hold(unit).chunk_count = batch[-1].index + 1

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.documents.api import Pages
+from builtin_plugins.documents.api import Pages, Sections
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
@@ -96,6 +96,8 @@ async def pipeline(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[Kno
 PLACE = ("page", "char_start", "char_end")
 PAGES = "pages"
 """The key of the later pages that begin in a passage: missing for most, and in older passages."""
+SECTIONS = "sections"
+"""The key of the headings above a passage and above parts of it: missing without any, and in older ones."""
 
 
 class Placed(Protocol):
@@ -113,28 +115,43 @@ class Placed(Protocol):
     @property
     def pages(self) -> Sequence[tuple[int, int | None]]: ...
 
+    @property
+    def sections(self) -> Sequence[tuple[int, str]]: ...
+
 
 def place_of(item: Placed) -> dict[str, Any]:
     """A place in the form of a payload."""
     place = {name: getattr(item, name) for name in PLACE}
-    return {**place, PAGES: list(item.pages)} if item.pages else place
+    more = {PAGES: list(item.pages), SECTIONS: list(item.sections)}
+    return {**place, **{key: value for key, value in more.items() if value}}
 
 
-def payload_of(item: Placed, language: str | None, subject: str) -> dict[str, Any]:
-    """A passage's payload: its place, the language, and what the document is about, if known."""
-    known = {LANGUAGE: language, CONTEXT: subject}
+def context_of(subject: str, sections: Sequence[tuple[int, str]]) -> str:
+    """What is searched with a passage: what its document is about, and the headings above it."""
+    above = sections[0][1] if sections and sections[0][0] == 0 else ""
+    return "\n".join(filter(None, (subject, above)))
+
+
+def payload_of(item: Placed, language: str | None, context: str) -> dict[str, Any]:
+    """A passage's payload: its place, the language, and what is searched with it (`context_of`), if known."""
+    known = {LANGUAGE: language, CONTEXT: context}
     return {**place_of(item), **{key: value for key, value in known.items() if value}}
 
 
 def place_in(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The place from a larger payload, and what the document is about."""
+    """The place from a larger payload, and what is searched with the passage."""
     place = {name: payload.get(name) for name in PLACE}
-    return {**place, **{key: payload[key] for key in (PAGES, CONTEXT) if key in payload}}
+    return {**place, **{key: payload[key] for key in (PAGES, SECTIONS, CONTEXT) if key in payload}}
 
 
 def pages_of(payload: Mapping[str, Any]) -> Pages:
     """The later pages that begin in a passage."""
     return tuple((start, page) for start, page in payload.get(PAGES, ()))
+
+
+def sections_of(payload: Mapping[str, Any]) -> Sections:
+    """The headings above a passage, and above parts of it."""
+    return tuple((start, section) for start, section in payload.get(SECTIONS, ()))
 
 
 LANGUAGES: ResourceKey[LanguageDetector] = ResourceKey("languages")

@@ -119,6 +119,7 @@ def _cited(passages: Sequence[api.Passage]) -> list[dict[str, Any]]:
             "n": at,
             "source": passage.source,
             "page": passage.page,
+            **({"section": passage.section_at(0)} if passage.sections else {}),
             "knowledge_base_id": passage.knowledge_base_id,
             "document_id": passage.document_id,
             "chunk_id": passage.chunk_id,

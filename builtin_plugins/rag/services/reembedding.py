@@ -23,7 +23,7 @@ from builtin_plugins.rag.errors import ReembeddingUnderWay
 from builtin_plugins.rag.models import Document, KnowledgeBase, coming_collection
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.loading import seen_bases
+from builtin_plugins.rag.services.loading import context_of, sections_of, seen_bases
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import CONTEXT, VECTORS, EngineMismatch, Point, StoredPoint, searched_text
 from kernel.sdk import (
@@ -171,7 +171,11 @@ async def _with_subject(
             break  # deleted
         texts += [row.text for row in page]
     subject = await asyncio.to_thread(subject_of, document.filename if document else "", texts)
-    return [replace(row, payload={**row.payload, CONTEXT: subject}) for row in rows]
+    contexts = (context_of(subject, sections_of(row.payload)) for row in rows)
+    return [
+        replace(row, payload={**row.payload, CONTEXT: context})
+        for row, context in zip(rows, contexts, strict=True)
+    ]
 
 
 async def _copy(platform: Platform, payload: ReembedPayload, batch: list[_Part]) -> None:

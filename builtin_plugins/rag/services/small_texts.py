@@ -35,7 +35,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import complete, point_of
-from builtin_plugins.rag.services.loading import languages_of, payload_of
+from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, Point, searched_text
@@ -59,7 +59,7 @@ class _Small:
 
     def payload_of(self, item: Chunk) -> dict[str, Any]:
         """What is stored with one of its passages."""
-        return payload_of(item, self.language, self.subject)
+        return payload_of(item, self.language, context_of(self.subject, item.sections))
 
 
 class EmbeddingLine:

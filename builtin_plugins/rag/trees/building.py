@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from builtin_plugins.documents.api import Pages, page_at
+from builtin_plugins.documents.api import Pages, Sections, page_at
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
@@ -42,6 +42,7 @@ class Node:
     char_end: int
     children: tuple[str, ...] = ()
     pages: Pages = ()
+    sections: Sections = ()
 
 
 async def build(platform: Platform, document: Document, base: KnowledgeBase) -> bool:

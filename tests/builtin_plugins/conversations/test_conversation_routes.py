@@ -41,6 +41,8 @@ class TestKeeping:
         assert turn["turn_id"] == answer["method_details"]["conversation"]["turn_id"]
         assert turn["sources"][0]["chunk_id"] == answer["sources"][0]["chunk_id"]
         assert "text" not in turn["sources"][0]
+        section = answer["sources"][0]["section"]
+        assert section in ("Hotels", "Meals") and turn["sources"][0]["section"] == section
         assert (turn["model_used"], turn["method"]) == ("extractive", "standard")
 
     async def test_the_list(self, talk: Talk) -> None:

@@ -21,7 +21,9 @@ FRAGMENTS = st.sampled_from(
     ]
 )
 TEXTS = st.one_of(st.lists(FRAGMENTS, max_size=60).map("".join), st.text(max_size=200))
-BLOCKS = st.lists(st.builds(Block, TEXTS, st.one_of(st.none(), st.integers(1, 4))), max_size=12)
+BLOCKS = st.lists(
+    st.builds(Block, TEXTS, st.one_of(st.none(), st.integers(1, 4)), headings=st.just(())), max_size=12
+)
 WORDS = st.lists(st.text("abcdef", min_size=1, max_size=8), min_size=30, max_size=300)
 
 

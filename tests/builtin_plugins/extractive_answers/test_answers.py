@@ -195,3 +195,18 @@ def test_confidence_grows_with_support() -> None:
     near = [replace(passages(WARRANTY)[0], near=one) for one in (0.2, 0.5, 0.9)]
     sure = [judged("How long is the warranty of the X200?", [one]).probability for one in near]
     assert sure == sorted(sure) and 0.0 < sure[0] < sure[-1] < 1.0
+
+
+STATEMENT = """Statements of operations
+(Dollars in millions)
+\tYears ended December 31, 2022\tYears ended December 31, 2021
+Revenues:
+Sales of products\t$55,893\t$51,386
+Net loss\t(4,935)\t(4,202)
+"""
+
+
+def test_a_row_below_years() -> None:
+    years = [f"Years ended December 31, {year}" for year in (2022, 2021)]
+    shown = f"Net loss {years[0]}: (4,935); {years[1]}: (4,202) (Dollars in millions)"
+    assert quoted("What was the net loss in 2022?", STATEMENT) == shown

@@ -441,3 +441,34 @@ def test_invisible_characters_part_nothing() -> None:
     found = split_sentences(text)
     assert [one.text for one in found] == ["The lantern is polished.", "The lighthouse is old.", "It shines."]
     assert [text[one.start :][:3] for one in found] == ["The", "The", "It "]
+
+
+STATEMENT = "\t2022\t2021\nRevenues:\nSales\t$66,608\t$62,286\nNet loss\t(4,935)\t(4,202)"
+
+
+@pytest.mark.parametrize(
+    ("above", "unit"),
+    [
+        ("", ""),
+        (
+            "Consolidated statements\n(Dollars in millions, except per share data)\n",
+            "Dollars in millions, except per share data",
+        ),
+        ("Umsatz je Land\nBeträge in Tausend Euro\n", "Beträge in Tausend Euro"),
+    ],
+)
+def test_a_row_without_a_name_for_its_label(above: str, unit: str) -> None:
+    """It says its years and the unit; a label above some of the rows ends no table."""
+    found = split_sentences(f"{above}{STATEMENT}".lstrip("\t"))
+    assert found[-1].text == "Net loss 2022: (4,935); 2021: (4,202)" + (f" ({unit})" if unit else "")
+    assert found[-1].of_table and found[-2].text.startswith("Sales 2022: $66,608; 2021: $62,286")
+
+
+def test_what_stands_above_labels() -> None:
+    text = "(in millions)\t2022\t2021\nNet loss\t(4,935)\t(4,202)\nCountry\t2023\t2024"
+    assert texts(text)[1] == "Net loss 2022: (4,935); 2021: (4,202) (in millions)"
+    assert texts("Country\t2022\t2021\nNorway\t7\t8")[1] == "Country: Norway; 2022: 7; 2021: 8"
+
+
+def test_amounts_are_no_names() -> None:
+    assert texts("Sales\t66,608\t62,286\nNet loss\t(4,935)\t(4,202)")[1] == "Net loss (4,935) (4,202)"

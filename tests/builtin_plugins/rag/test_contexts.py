@@ -1,8 +1,8 @@
-"""Passages are found by what their document is about, and shown without it."""
+"""Passages are found by what their document is about and by the headings above them, and shown without."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 import pytest_asyncio
@@ -11,7 +11,7 @@ from sqlalchemy import text
 from builtin_plugins.rag_exchange.plugin import RagExchangePlugin
 from kernel.sdk import Unit
 from kernel.testing import Actor, platforms
-from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
+from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -86,3 +86,63 @@ async def test_an_exported_knowledge_base(ann: Actor) -> None:
     assert answer.status == 202, answer.body
     await ann.running.run_jobs()
     assert await all_found(ann, str(answer.json()["knowledge_base_id"]))
+
+
+FEES = (
+    "The fee is {} euros a week, and half of that in winter. It is paid at the office of the harbour master."
+)
+MOORINGS = ("Yachts", "Ferries", "Trawlers", "Barges")
+PRICES = "# Moorings\n\n" + "\n\n".join(
+    f"## {kind}\n\n{FEES.format(10 + number)}\n\n{FEES.format(number)}"
+    for number, kind in enumerate(MOORINGS)
+)
+
+
+async def sections(ann: Actor, base: str, question: str) -> Sequence[tuple[str, str | None]]:
+    found = await ann.post(f"{BASES}/{base}/search", json={"question": question})
+    assert found.status == 200, found.body
+    return [(item["text"], item.get("section")) for item in found.json()["items"]]
+
+
+async def prices(ann: Actor) -> str:
+    base = await make_base(ann, chunk_size=200, chunk_overlap=0)
+    await ingest(ann.running, ann, base, "prices.md", PRICES)
+    return base
+
+
+async def test_the_headings_above_a_passage(ann: Actor) -> None:
+    """The second paragraph of each part is found by its heading, too, and names it."""
+    base = await prices(ann)
+    for number, kind in enumerate(MOORINGS):
+        found = await sections(ann, base, f"What is the fee for {kind}?")
+        assert (FEES.format(number), f"Moorings › {kind}") in found[:2]
+
+
+async def test_an_answer_names_the_section_of_what_it_quotes(ann: Actor) -> None:
+    """Also where a passage begins in another section. A text without headings has none."""
+    base = await make_base(ann)
+    await ingest(ann.running, ann, base, "prices.md", PRICES)
+    await ingest(ann.running, ann, base, "plain.txt", report("Cordell"))
+    pipeline = await make_pipeline(ann, base)
+    answer = await ask(ann, pipeline, "How many euros a week is the fee for trawlers?", top_k=1)
+    assert "12 euros" in answer["answer"], answer
+    assert [source["section"] for source in answer["sources"]] == ["Moorings › Trawlers"]
+    answer = await ask(ann, pipeline, "What does Cordell make for customers?", top_k=1)
+    assert [source.get("section") for source in answer["sources"]] == [None]
+
+
+async def test_sections_that_are_embedded_again(ann: Actor) -> None:
+    base = await prices(ann)
+    answer = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "all-minilm"})
+    assert answer.status == 202, answer.body
+    await ann.running.run_jobs()
+    assert (FEES.format(3), "Moorings › Barges") in (await sections(ann, base, "The fee for Barges"))[:2]
+
+
+async def test_sections_of_an_exported_knowledge_base(ann: Actor) -> None:
+    exported = await ann.get(f"{BASES}/{await prices(ann)}/export")
+    answer = await ann.upload(f"{BASES}/import", "shelf.zip", exported.body)
+    assert answer.status == 202, answer.body
+    await ann.running.run_jobs()
+    base = str(answer.json()["knowledge_base_id"])
+    assert (FEES.format(3), "Moorings › Barges") in (await sections(ann, base, "The fee for Barges"))[:2]

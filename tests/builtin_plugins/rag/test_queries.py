@@ -112,7 +112,8 @@ class TestAnswer:
         assert {source["source"] for source in answer["sources"]} == set(texts)
         for source in answer["sources"]:
             assert set(source) == {
-                *("text", "source", "score", "chunk_id", "document_id", "page", "char_start", "char_end")
+                *("text", "source", "score", "chunk_id", "document_id", "page", "char_start", "char_end"),
+                *(["section"] if texts[source["source"]].startswith("#") else []),
             }
             text = texts[source["source"]]
             assert source["text"] == text[source["char_start"] : source["char_end"]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,7 @@ def test_where_a_passage_is_shown() -> None:
 
 def test_what_lies_between_passages_is_white_space() -> None:
     rows = [stored("One two", 0), stored("two three", 4), stored("Four", 20)]
-    assert joined(rows) == ("One two three\nFour", ())
+    assert joined(rows) == ("One two three\nFour", (), ())
 
 
 def test_pages_stay_where_they_begin_in_joined_passages() -> None:
@@ -80,9 +82,24 @@ def test_pages_stay_where_they_begin_in_joined_passages() -> None:
         stored("Five", 30, 4),
         stored("six", 40, 4),
     ]
-    text, pages = joined(rows)
+    text, pages, _ = joined(rows)
     assert [(text[start:].split()[0], page) for start, page in pages] == [
         ("two", 2),
         ("four", 3),
         ("Five", 4),
+    ]
+
+
+def test_sections_of_joined_passages() -> None:
+    """One that goes on in the next passage is told once; an overlap changes no place."""
+    rows = [stored("One\n\ntwo", 0), stored("two three", 5), stored("Four", 20)]
+    told = [[(0, "A"), (5, "B")], [(0, "B")], [(0, "C")]]
+    placed = [
+        replace(row, payload={**row.payload, "sections": one}) for row, one in zip(rows, told, strict=True)
+    ]
+    text, _, sections = joined(placed)
+    assert [(text[start:].split()[0], section) for start, section in sections] == [
+        ("One", "A"),
+        ("two", "B"),
+        ("Four", "C"),
     ]

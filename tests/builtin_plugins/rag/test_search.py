@@ -82,16 +82,18 @@ async def test_words_decide_in_languages_that_the_model_does_not_know(platform_h
 
 
 async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
-    """The passages and their order are those of the answer's sources, whose scores tell its confidence."""
+    """The passages and their order are those of the answer's sources, whose scores tell its confidence, and
+    whose sections are those of what is quoted.
+    """
+    differing = ("score", "scores", "section")
     answer = await ask(shelf.ann, shelf.pipeline, HOTEL)
     for place in places(shelf):
         found = (await shelf.ann.post(place, json={"question": HOTEL})).json()
         bare = [
-            {key: value for key, value in item.items() if key not in ("scores", "score")}
-            for item in found["items"]
+            {key: value for key, value in item.items() if key not in differing} for item in found["items"]
         ]
         assert bare == [
-            {key: source[key] for key in source if key != "score"} for source in answer["sources"]
+            {key: source[key] for key in source if key not in differing} for source in answer["sources"]
         ]
         assert found["total"] == len(bare) and found["supported"] is True and found["took_ms"] > 0
 

@@ -45,6 +45,11 @@ export function plural(count, one, other) {
   return t(count === 1 ? one : other, { n: number(count) });
 }
 
+/** Where a source is: the headings above it and its page, as far as they are known. */
+export function whereIs(source) {
+  return [source.section, source.page && pageOf(source)].filter(Boolean).join(" · ");
+}
+
 /** Where a source is: on the page of its quote, else on the pages of its passage. */
 export function pageOf({ page, last_page: last }) {
   return last ? t("pages {from} to {to}", { from: page, to: last }) : t("page {n}", { n: page });

@@ -1,7 +1,7 @@
 /** A citation: its passage on hover or focus, its place in the document on a click. */
 
 import { html, useId, useState } from "../../lib/html.js";
-import { pageOf, t } from "../../lib/words.js";
+import { t, whereIs } from "../../lib/words.js";
 
 const EDGE = 8;
 const LONGEST = 480;
@@ -23,7 +23,7 @@ export function Citation({ source, label, onShow }) {
     ${
       place &&
       html`<span class="passage-card" role="tooltip" id=${id} style=${place}>
-        <strong class="clip">${source.source}${source.page ? ` · ${pageOf(source)}` : ""}</strong>
+        <strong class="clip">${[source.source, whereIs(source)].filter(Boolean).join(" · ")}</strong>
         <span>${!source.text ? t("Click to read it in context.") : source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
       </span>`
     }

@@ -2,7 +2,7 @@
 
 import { html, useState } from "../../lib/html.js";
 import { copyText } from "../../lib/plain-http.js";
-import { number, pageOf, percent, plural, t } from "../../lib/words.js";
+import { number, percent, plural, t, whereIs } from "../../lib/words.js";
 import { Button, Failure, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
@@ -100,7 +100,7 @@ function Sources({ turn, onShow }) {
         ({ source, index }) => html`<li key=${source.chunk_id}>
           <button type="button" class="source" onClick=${() => onShow(source, index)}>
             <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
-            ${source.page && html`<small>${pageOf(source)}</small>`}
+            ${whereIs(source) && html`<small>${whereIs(source)}</small>`}
           </button>
         </li>`,
       )}

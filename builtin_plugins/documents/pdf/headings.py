@@ -1,0 +1,158 @@
+"""Headings on a PDF page: lines in larger or bolder type than the rest, and those that the outline names."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Final
+
+import pypdfium2
+from pypdfium2 import raw
+
+from builtin_plugins.documents.blocks import Heading
+from builtin_plugins.documents.pdf.boxes import box_of
+
+_LONGEST: Final = 100
+_LONGEST_NUMBER: Final = 15
+_MOST_LETTERS: Final = 50_000  # on a page
+_MOST_ENTRIES: Final = 5_000  # of an outline
+_LARGER: Final = 1.12  # times the height of most letters
+_BOLD: Final = 600
+_BOLD_NAME: Final = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
+_NAME_BYTES: Final = 128
+_MOST_HEADINGS: Final = 25  # on a page: with more, it is a list or a form
+_BY_STYLE: Final = 1_000  # the level of the smallest type; levels of an outline are lower
+_PER_POINT: Final = 20
+_PART: Final = re.compile(r"(?:part|teil|partie|parte)\s+[\divxl]+\b", re.IGNORECASE)
+_CHAPTER: Final = re.compile(
+    r"(?:item|chapter|kapitel|chapitre|capítulo|section|abschnitt|annex|appendix|anhang|note)\s+[\divxl]+[a-c]?\b",
+    re.IGNORECASE,
+)
+_NO_ENDS: Final = (".", ":", ";", ",", "。")
+_NUMBERS: Final = re.compile(r"\d+")
+
+
+class HeadingReader:
+    """Finds the headings of one document, page by page."""
+
+    def __init__(self, document: pypdfium2.PdfDocument) -> None:
+        self._outline = _outline_of(document)
+        self._before: Collection[str] = ()  # what was on the page before, without numbers
+
+    def read(self, page: int, text_page: Any, text: str, tables: Collection[str]) -> list[Heading]:
+        """The headings on a page (from 0), from the top. An entry of the outline that is no line of the page
+        stands above it, if it is the only one. `text` is the whole text of the page, `tables` are lines that
+        belong to tables.
+        """
+        entries = self._outline.get(page, {})
+        lines = [(at, line) for at, line in _lines(text) if line]
+        before, self._before = self._before, {_NUMBERS.sub("", line) for _, line in lines}
+        found: list[Heading] = []
+        named = dict(entries)
+        letters = _Letters(text_page, text)
+        styled = dict(_styled(letters, lines)) if len(text) <= _MOST_LETTERS else {}
+        for at, line in lines:
+            title = next((one for one in named if _is_titled(line, one)), None) if named else None
+            level = None if title is None else named.pop(title)
+            if level is None and at in styled and line not in tables and _NUMBERS.sub("", line) not in before:
+                level = styled[at] - 40 * bool(_PART.match(line)) - 20 * bool(_CHAPTER.match(line))
+            if level is not None:
+                found.append(Heading(level, line))
+        if len(found) > _MOST_HEADINGS:
+            found = [one for one in found if is_of_outline(one)]
+        alone = named.items() if len(entries) == 1 else ()
+        return [*(Heading(level, title) for title, level in alone), *found]
+
+
+def is_of_outline(heading: Heading) -> bool:
+    """Whether a heading is known from the outline."""
+    return heading.level < _BY_STYLE // 2
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start + len(line) - len(line.lstrip()), " ".join(line.split())
+        start += len(line)
+
+
+def _styled(letters: _Letters, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
+    """The places of lines in larger or bolder type, and their levels."""
+    heights = [letters.height(at) for at, _ in lines]
+    usual = Counter[float]()
+    for height, (_, line) in zip(heights, lines, strict=True):
+        usual[height] += len(line)
+    body = max(usual, key=usual.__getitem__, default=0.0)
+    of_body = [one for height, one in zip(heights, lines, strict=True) if height == body]
+    has_bold_body = bool(of_body) and letters.is_bold(max(of_body, key=lambda one: len(one[1]))[0])
+    for height, (at, line) in zip(heights, lines, strict=True):
+        if height < body or not _may_head(line):
+            continue
+        is_bold = letters.is_bold(at)
+        is_marked = height >= _LARGER * body or (is_bold and not has_bold_body)
+        last = at + len(line) - 1
+        if is_marked and letters.height(last) == height and letters.is_bold(last) == is_bold:
+            yield at, _BY_STYLE - round(height * _PER_POINT) - 2 * is_bold
+
+
+def _may_head(line: str) -> bool:
+    begins_well = line[0].isupper() or line[0].isdigit() or not line[0].isascii()
+    return 2 < len(line) <= _LONGEST and begins_well and not line.endswith(_NO_ENDS) and _has_word(line)
+
+
+def _has_word(line: str) -> bool:
+    return sum(map(str.isalpha, line)) > max(2, len(line) // 3)
+
+
+class _Letters:
+    """The letters of a page, by their places in its text."""
+
+    def __init__(self, text_page: Any, text: str) -> None:
+        self._page = text_page
+        self._is_plain = len(text) == text_page.count_chars()
+
+    def height(self, place: int) -> float:
+        """The height of the type in points, to the half of one."""
+        box = box_of(self._page, self._at(place))
+        return round(2 * abs(box.top - box.bottom)) / 2
+
+    def is_bold(self, place: int) -> bool:
+        """Whether a letter is bold, by its font's weight or name."""
+        at = self._at(place)
+        if raw.FPDFText_GetFontWeight(self._page, at) >= _BOLD:
+            return True
+        name, flags = ctypes.create_string_buffer(_NAME_BYTES), ctypes.c_int()
+        raw.FPDFText_GetFontInfo(self._page, at, name, _NAME_BYTES, ctypes.byref(flags))
+        return _BOLD_NAME.search(name.value) is not None
+
+    def _at(self, place: int) -> int:
+        return place if self._is_plain else int(raw.FPDFText_GetCharIndexFromTextIndex(self._page, place))
+
+
+def _outline_of(document: pypdfium2.PdfDocument) -> Mapping[int, Mapping[str, int]]:
+    """The titles in a document's outline with their levels (from 0), by page (from 0)."""
+    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    with suppress(pypdfium2.PdfiumError):
+        for entry in islice(document.get_toc(), _MOST_ENTRIES):
+            target = entry.get_dest()
+            page = None if target is None else target.get_index()
+            title = _plain(entry.get_title())
+            if page is not None and 0 < len(title) <= _LONGEST and len(found[page]) < _MOST_HEADINGS:
+                found[page].setdefault(title, entry.level)
+    return found
+
+
+def _is_titled(line: str, title: str) -> bool:
+    """Whether a line has a title, to which the page may add a number ("Item 7.") and hyphens."""
+    if len(line) > len(title) + _LONGEST_NUMBER:
+        return False
+    letters, wanted = ("".join(filter(str.isalpha, one.casefold())) for one in (line, title))
+    return bool(wanted) and letters.endswith(wanted)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
