@@ -17,10 +17,10 @@ _LONGEST_CAPTION: Final = 120
 _MOST_CAPTIONS: Final = 2
 _LONGEST_AMOUNT: Final = 40
 _CURRENCY: Final = r"(?:(?:US|AU?|CA?|HK|NT|R)?\$|[€£¥₹₩₽]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|CAD|AUD)"
-_OPENING: Final = re.compile(rf"[-+−–(\[]?\s?{_CURRENCY}?\s?[-+−–(\[]?")
-_CLOSING: Final = re.compile(rf"[)\]]?\s?(?:%|‰|{_CURRENCY})?\s?[)\]]?")
+_OPENING: Final = re.compile(rf"[(\[]|[-+−–(\[]?\s?{_CURRENCY}\s?[-+−–(\[]?")
+_CLOSING: Final = re.compile(rf"[)\]]|[)\]]?\s?(?:%|‰|{_CURRENCY})\s?[)\]]?")
 _AMOUNT: Final = re.compile(
-    rf"{_OPENING.pattern}\.?\d[\d.,'’/: -]*+(?:{_CLOSING.pattern}|\s?[^\W\d]{{1,3}}\.?)"
+    rf"(?:{_OPENING.pattern}|[-+−–])?\s?\.?\d[\d.,'’/: -]*+(?:{_CLOSING.pattern}|\s?[^\W\d]{{1,3}}\.?)?"
     rf"|{_CURRENCY}?\s?[-−–—*]{{1,3}}\s?%?|[nN]/?[aAmM]\.?"
 )
 _YEARS: Final = r"(?:19|20)\d\d(?:\s?[-/–]\s?(?:(?:19|20)\d\d|\d\d)){0,2}"
@@ -104,12 +104,12 @@ def is_caption(line: str) -> bool:
 
 def may_open(cell: str) -> bool:
     """Whether a cell is only what stands before a number: "$", "("."""
-    return bool(cell) and cell not in "-+−–" and _OPENING.fullmatch(cell) is not None
+    return _OPENING.fullmatch(cell) is not None
 
 
 def may_close(cell: str) -> bool:
     """Whether a cell is only what stands after a number: "%", ")", "€"."""
-    return bool(cell) and _CLOSING.fullmatch(cell) is not None
+    return _CLOSING.fullmatch(cell) is not None
 
 
 def joined_marks(cells: Sequence[str]) -> list[list[int]]:
