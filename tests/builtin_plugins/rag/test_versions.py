@@ -6,6 +6,7 @@ import asyncio
 import io
 import unicodedata
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -13,7 +14,7 @@ import pytest
 
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.verification import look_again
-from kernel.testing import Actor, Reply, Running, Start
+from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.rag.rag_support import make_base, path_of, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 
@@ -441,22 +442,19 @@ async def test_a_plain_archive_that_takes_a_path_is_replaced_whole(
     assert sorted(await amounts(ann, base)) == ["185", "210"]
 
 
-@pytest.mark.each_database
-async def test_without_history_nothing_replaced_is_kept(
-    start_platform: Start, database_url: str | None
-) -> None:
+async def test_without_history_nothing_replaced_is_kept(tmp_path: Path) -> None:
     """Of files that the next archive has no more, too."""
-    env = {"DATABASE_URL": database_url, "PLATFORM_RAG_DOCUMENT_VERSIONS": "0"}
-    alone = await start_platform("rag", HashEmbeddings(), env=env)
-    ann = await somebody(alone)
-    base = await make_base(ann)
-    same = "Breakfast is paid by the company, in all hotels.\n"
-    first = await placed(alone, await send(ann, base, packed(a=OLD, b=same), "p.zip", path="p.zip"))
-    page = (await ann.get(f"{BASES}/{base}/documents")).json()
-    member = next(one["document_id"] for one in page["items"] if one["filename"] == "a.md")
-    await placed(alone, await send(ann, base, packed(b=same), "p.zip", path="p.zip"))
-    for document in (first["document_id"], member):
-        assert (await ann.get(path_of(base, document))).status == 404
+    async with platforms(tmp_path) as start:
+        alone = await start("rag", HashEmbeddings(), env={"PLATFORM_RAG_DOCUMENT_VERSIONS": "0"})
+        ann = await somebody(alone)
+        base = await make_base(ann)
+        same = "Breakfast is paid by the company, in all hotels.\n"
+        first = await placed(alone, await send(ann, base, packed(a=OLD, b=same), "p.zip", path="p.zip"))
+        page = (await ann.get(f"{BASES}/{base}/documents")).json()
+        member = next(one["document_id"] for one in page["items"] if one["filename"] == "a.md")
+        await placed(alone, await send(ann, base, packed(b=same), "p.zip", path="p.zip"))
+        for document in (first["document_id"], member):
+            assert (await ann.get(path_of(base, document))).status == 404
 
 
 async def test_two_paths_with_the_same_bytes_are_carried_elsewhere(
