@@ -271,8 +271,8 @@ class BundleReader:
         documents, present = self.manifest.documents, set(names)
         if len({one.id for one in documents}) != len(documents):
             raise broken("a document is in it twice")
-        if len({one.sha256 for one in documents}) != len(documents):
-            raise broken("an original is in it twice")
+        if len({(one.sha256, one.identity) for one in documents}) != len(documents):
+            raise broken("an original is in it twice under one path")
         for one in documents:
             for name in (original_of(one), passages_of(one), vectors_of(one)):
                 if name not in present:

@@ -99,6 +99,8 @@ class _Export:
 
     async def _original(self, sha256: str, name: str) -> AsyncGenerator[bytes, None]:
         """The original. It may have to be fetched first and isn't kept: together they may exceed the disk."""
+        if name in self._zip.NameToInfo:  # of a document with the same bytes at another path
+            return
         async with HeldBlobs.borrowed_from(self._platform.blobs, sha256) as path:
             with (
                 await asyncio.to_thread(path.open, "rb") as file,

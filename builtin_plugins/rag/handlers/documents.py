@@ -133,13 +133,12 @@ async def put(ctx: Context, kb_id: str, path: str) -> Answer:
     that is new, refuses anything else (412).
     """
     await service.check_upload(ctx.caller, kb_id)
-    wanted = ctx.request.if_match
-    digests = None if wanted is None else [one.value for one in wanted if not one.is_weak]
-    is_new = any(one.value == "*" for one in ctx.request.if_none_match or ())
-    placing = Replacement(identities.identity_of(path, None), if_match=digests, if_new=is_new)
+    identity = identities.identity_at(path)
+    is_new = ctx.request.headers.get("If-None-Match", "").strip() == _ANY
+    placing = Replacement(identity, if_match=_expected(ctx.request), if_new=is_new)
     received, build_tree = await receive(ctx)
     try:
-        received.filename = clean_name(path)
+        received.filename = clean_name(identities.path_in(identity) or "")
         return await _add(ctx, kb_id, received, build_tree, placing)
     finally:
         received.staged.discard()
@@ -268,11 +267,22 @@ async def restore(ctx: Context, kb_id: str, document_id: str) -> Answer:
     errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
 )
 async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
-    """Delete a document with its passages, vectors and file, and all its versions; or only an earlier one.
-    The answer holds a signed receipt.
+    """Delete a document with its passages, vectors and file, and all its versions; or only an earlier one, or
+    one that failed while an earlier one answers. The answer holds a signed receipt.
     """
     receipt = await service.remove(ctx.caller, kb_id, document_id)
     return Deleted(message="Document deleted", id=document_id, receipt=receipt)
+
+
+_ANY = "*"
+
+
+def _expected(request: web.Request) -> list[str] | None:
+    """The digests of `If-Match`, or its ``*``; None without it. One that can't be read matches nothing."""
+    sent = request.headers.get("If-Match")
+    if sent is None or sent.strip() == _ANY:
+        return None if sent is None else [_ANY]
+    return [one.value for one in request.if_match or () if not one.is_weak and one.value != _ANY]
 
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")

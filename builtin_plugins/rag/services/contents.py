@@ -91,8 +91,9 @@ class StoredContents:
         known: Document | None = unit.session.get(Document, document.id)
         if known is not None:
             return ArrivedDocument(document.id, known.status == "processing")
+        identity = self._free(unit, base.id, document.identity)
         same = find_same(unit, base.id, document.sha256)
-        if same is not None:
+        if same is not None and self._is_one(unit, same, identity):
             return ArrivedDocument(same, wants_passages=False)
         row = Document(
             id=document.id,
@@ -105,7 +106,7 @@ class StoredContents:
             page_count=document.page_count,
             notice=document.notice,
             parent_id=document.parent_id,
-            identity=self._free(unit, base.id, document.identity),
+            identity=identity,
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,
@@ -122,6 +123,15 @@ class StoredContents:
     def _free(unit: Unit, base_id: str, identity: str | None) -> str | None:
         """The identity, unless an upload has taken it in the meantime."""
         return None if identity is None or latest(unit.session, base_id, identity) is not None else identity
+
+    @staticmethod
+    def _is_one(unit: Unit, same: str, identity: str | None) -> bool:
+        """Whether a document with the same bytes is the same: at each path is one of its own."""
+        known = unit.session.get(Document, same)
+        if identity is None or known is None:
+            return known is not None
+        known.identity = known.identity or identity
+        return bool(known.identity == identity)
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:
         """See `BaseContents`."""

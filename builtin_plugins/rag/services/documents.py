@@ -54,21 +54,30 @@ async def check_upload(caller: Caller, kb_id: str) -> None:
 
 
 async def add(
-    caller: Caller, kb_id: str, file: Arrived, placing: Replacement = PLAIN
+    caller: Caller, kb_id: str, file: Arrived, placing: Replacement = PLAIN, source: str | None = None
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
-    identity, other bytes are a new version. Raises DocumentExists and VersionMismatch, as `placing` says.
+    identity, other bytes are a new version. Raises DocumentExists and VersionMismatch, as `placing` says, and
+    DocumentNotFound if the file is that of a document, `source`, which was deleted meanwhile.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file, placing)
+    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file, placing, source)
 
 
 def _add(
-    unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived, placing: Replacement
+    unit: Unit,
+    platform: Platform,
+    scope: Scope,
+    kb_id: str,
+    file: Arrived,
+    placing: Replacement,
+    source: str | None,
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
+    if source is not None:
+        _find(unit.session, kb_id, source)
     digest = file.staged.sha256
     identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
     document, new = keep_document(unit, platform, base, replace(file, identity=identity))
@@ -90,7 +99,7 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
     staged = await caller.platform.blobs.stage(read_portions(path), limit)
     try:
         arrived = Arrived(staged, document.filename, document.content_type)
-        return await add(caller, kb_id, arrived, Replacement(document.identity))
+        return await add(caller, kb_id, arrived, Replacement(document.identity), document.id)
     finally:
         staged.discard()
 
@@ -98,10 +107,7 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
 async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
     """The newest version of the document with a path. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    identity = identities.identity_of(path, None)
-    if identity is None:
-        raise DocumentNotFound()
-    return await caller.platform.database.read(_at_path, scope, kb_id, identity)
+    return await caller.platform.database.read(_at_path, scope, kb_id, identities.identity_at(path))
 
 
 def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> DocumentOut:
@@ -195,8 +201,8 @@ async def chunks(
 
 
 async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
-    """Delete a document with its passages, vectors and file, and all its versions, or only an earlier one;
-    no search that starts later finds it.
+    """Delete a document with its passages, vectors and file, and all its versions, or only an earlier one, or
+    one that failed while an earlier one answers; no search that starts later finds it.
 
     Returns the receipt. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
     """
@@ -214,8 +220,9 @@ def _remove(
     platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
     document = _find(unit.session, kb_id, document_id)
-    is_earlier = document.status == SUPERSEDED
-    rows = [document] if is_earlier else versions.all_versions(unit.session, document)
+    failed = document.status == "failed" and identities.replaced_by(unit.session, document) is not None
+    is_alone = failed or document.status == SUPERSEDED
+    rows = [document] if is_alone else versions.all_versions(unit.session, document)
     passages = summaries = 0
     for row in rows:
         unit.session.delete(row)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import string
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ LONGEST_PATH: Final = 500
 LONGEST_ID: Final = 255
 _PATH: Final = "path:"
 _ID: Final = "id:"
+_INSIDE: Final = "in:"
+"""Of files inside documents whose paths are too long, or that had no identity until they were replaced."""
 _MOST_NAMES: Final = 20
 CURRENT: Final[ColumnElement[bool]] = Document.status != SUPERSEDED
 """Versions that no other has replaced."""
@@ -47,10 +51,20 @@ def identity_of(path: str | None, external_id: str | None) -> str | None:
             ("body", "external_id"), "send either a path or an external_id", external_id
         )
     if path:
-        return _PATH + _fitting("path", path.strip().strip("/"), LONGEST_PATH)
+        return identity_at(path)
     if external_id:
         return _ID + _fitting("external_id", external_id.strip(), LONGEST_ID)
     return None
+
+
+def identity_at(path: str) -> str:
+    """The identity of the document with a path. Raises Unprocessable for one that no address reaches."""
+    fitting = _fitting("path", path.strip(f"/{string.whitespace}"), LONGEST_PATH)
+    if any(part in ("", ".", "..") for part in fitting.split("/")):
+        raise Unprocessable.field(
+            ("body", "path"), "must not have empty parts, '.' or '..' between its slashes", path[:40]
+        )
+    return _PATH + fitting
 
 
 def _fitting(field: str, sent: str, longest: int) -> str:
@@ -74,9 +88,24 @@ def external_id_in(identity: str | None) -> str | None:
 
 def inside(identity: str | None, name: str) -> str | None:
     """The identity of a file inside a document with this identity, by the file's path there."""
+    if identity is None:
+        return None
     longest = LONGEST_PATH if path_in(identity) is not None else LONGEST_ID
     made = f"{identity}!/{unicodedata.normalize('NFC', name)}"
-    return made if identity is not None and len(made) <= longest else None
+    return made if len(made) <= longest else _INSIDE + hashlib.sha256(made.encode()).hexdigest()
+
+
+def members_of(document: Document) -> ColumnElement[bool]:
+    """The versions that came out of a document and that nobody has placed elsewhere."""
+    own = Document.identity.startswith(f"{document.identity}!/", autoescape=True)
+    placed_here = own | Document.identity.is_(None) | Document.identity.startswith(_INSIDE)
+    mine = Document.knowledge_base_id == document.knowledge_base_id
+    return mine & (Document.parent_id == document.id) & placed_here
+
+
+def name_unnamed(member: Document) -> None:
+    """Give a file from inside a document an identity of its own, if it has none."""
+    member.identity = member.identity or _INSIDE + member.id
 
 
 def latest(session: Session, base_id: str, identity: str) -> Document | None:
@@ -130,11 +159,20 @@ def settle_identity(
         raise DocumentExists({"message": message, "document_ids": ids})
     if not others:
         return None
-    replaced = others[0]
-    if replaced.identity is None:
-        replaced.identity = f"{_PATH}{filename}"
-        session.flush()
-    return replaced.identity
+    return others[0].identity or _name(session, others[0])
+
+
+def _name(session: Session, document: Document) -> str:
+    identity = f"{_PATH}{document.filename}"
+    other = latest(session, document.knowledge_base_id, identity)
+    if other is not None:
+        message = (
+            f"another document has the path '{document.filename}'; send a path that says which to replace"
+        )
+        raise DocumentExists({"message": message, "document_ids": [document.id, other.id]})
+    document.identity = identity
+    session.flush()
+    return identity
 
 
 def _some(count: int) -> str:

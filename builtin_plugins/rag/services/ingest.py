@@ -49,7 +49,7 @@ from builtin_plugins.rag.services.records import OriginalLost, note_outcome, ori
 from builtin_plugins.rag.services.scan_languages import unread_language
 from builtin_plugins.rag.services.unchanged import KnownVectors, known_vectors
 from builtin_plugins.rag.services.usage import refusal_of_passages
-from builtin_plugins.rag.services.versions import replace_earlier
+from builtin_plugins.rag.services.versions import hold_earlier, replace_earlier
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
@@ -389,6 +389,7 @@ class Ingestion:
 
     def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
         document = self._hold(unit)
+        hold_earlier(unit, document)
         count = self._platform.resource(VECTORS).publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")

@@ -36,6 +36,8 @@ _SAME = Prepared(
         _ROWS.c.knowledge_base_id == bindparam("base"),
         _ROWS.c.sha256 == bindparam("sha256"),
         _ROWS.c.status != literal_column(f"'{SUPERSEDED}'"),
+        # A failed version is tried again under its own identity only: it would replace another document.
+        _ROWS.c.identity.is_(None) | (_ROWS.c.status != literal_column("'failed'")),
     )
     .order_by(_ROWS.c.uploaded_at, _ROWS.c.id)
     .limit(1)
@@ -111,8 +113,20 @@ def _known(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> 
         return found
     if newest is not None or found.identity is not None or found.filename != file.filename:
         return None
+    if file.parent_id is not None and not _of_one_archive(unit, found.parent_id, file.parent_id):
+        return None
     found.identity = file.identity
     return found
+
+
+def _of_one_archive(unit: Unit, one: str | None, other: str) -> bool:
+    """Whether two documents are versions of one."""
+    identities = dict(
+        unit.session.execute(
+            select(Document.id, Document.identity).where(Document.id.in_((one, other)))
+        ).all()
+    )
+    return one == other or (one in identities and identities[one] == identities.get(other) is not None)
 
 
 def find_same(unit: Unit, base_id: str, sha256: str) -> str | None:

@@ -37,6 +37,7 @@ from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import complete, point_of
 from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
+from builtin_plugins.rag.services.versions import hold_earlier
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, Point, searched_text
 from kernel.sdk import Platform, ResourceKey, Unit
@@ -134,6 +135,10 @@ def _model(small: _Small) -> str:
     return small.base.embedding_model
 
 
+def _version(small: _Small) -> int:
+    return small.document.version
+
+
 def _collection(small: _Small) -> str:
     return small.base.collection
 
@@ -198,13 +203,15 @@ def _store(
         if one.job_id in cancelled:
             held.pop(one.document.id, None)
     kept = [one for one in small if one.document.id in held]
+    for one in sorted(kept, key=_version, reverse=True):
+        hold_earlier(unit, held[one.document.id])
     for collection, points in _points(small, embedded, held).items():
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
     for collection, some in groupby(sorted(kept, key=_collection), key=_collection):
         vectors.publish(unit, collection, *(one.document.id for one in some))
     results: dict[str, str | None] = {}
-    for one in kept:
+    for one in sorted(kept, key=_version):  # a newer version replaces the older ones that are read with it
         document = held[one.document.id]
         complete(unit, platform, document, one.base, len(one.chunks), None)
         results[one.job_id] = path_of(document)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
-from builtin_plugins.rag.services.identities import CURRENT, latest
+from builtin_plugins.rag.services.identities import CURRENT, latest, members_of, name_unnamed
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Job, NoPayload, Platform, Unit, utc_now
@@ -36,21 +36,36 @@ def all_versions(session: Session, document: Document) -> Sequence[Document]:
     ).all()
 
 
-def replace_earlier(unit: Unit, platform: Platform, base: KnowledgeBase, document: Document) -> None:
-    """Let a version that is completed in this unit take the place of the earlier ones.
+def hold_earlier(unit: Unit, document: Document) -> Sequence[Document]:
+    """Lock the versions that a locked one is about to replace, from newer to older.
 
-    From newer to older, so that two that end at the same time never wait for each other.
+    Called before anything of the vector store is locked: what ends one of them locks that after its row.
     """
     if document.identity is None or document.version == 1:
-        return
-    unit.session.flush()
-    mine = (Document.knowledge_base_id == base.id) & (Document.identity == document.identity)
+        return []
+    mine = (Document.knowledge_base_id == document.knowledge_base_id) & (
+        Document.identity == document.identity
+    )
     older = select(Document).where(mine, CURRENT, Document.version < document.version)
     locked = older.order_by(Document.version.desc()).with_for_update()
-    for row in unit.session.scalars(locked.execution_options(populate_existing=True)).all():
+    return unit.session.scalars(locked.execution_options(populate_existing=True)).all()
+
+
+def replace_earlier(unit: Unit, platform: Platform, base: KnowledgeBase, document: Document) -> None:
+    """Let a version that is completed in this unit take the place of the earlier ones."""
+    unit.session.flush()
+    for row in hold_earlier(unit, document):
         _supersede(unit, platform, base, row)
         _supersede_members(unit, platform, base, row)
+    _trim(unit, platform, document)
+
+
+def _trim(unit: Unit, platform: Platform, document: Document) -> None:
+    """Remove the replaced versions of a document that are more than are kept."""
     most = platform.settings_of(RagSettings).document_versions
+    mine = (Document.knowledge_base_id == document.knowledge_base_id) & (
+        Document.identity == document.identity
+    )
     surplus = select(Document).where(mine, Document.status == SUPERSEDED)
     surplus = surplus.order_by(Document.version.desc()).offset(most)
     for row in unit.session.scalars(surplus.with_for_update()).all():
@@ -77,15 +92,15 @@ def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Documen
 
 def _supersede_members(unit: Unit, platform: Platform, base: KnowledgeBase, row: Document) -> None:
     """The files inside that the new version does not have; those that it has are its own by now."""
-    of = (Document.knowledge_base_id == base.id) & (Document.parent_id == row.id)
-    left = select(Document).where(
-        of, CURRENT, Document.identity.startswith(f"{row.identity}!/", autoescape=True)
-    )
+    left = select(Document).where(members_of(row), CURRENT)
     for member in unit.session.scalars(left.order_by(Document.id).with_for_update()).all():
-        newest = latest(unit.session, base.id, member.identity or "")
+        newest = member if member.identity is None else latest(unit.session, base.id, member.identity)
         if newest is None or newest.id == member.id:
-            _supersede(unit, platform, base, member)
-            _supersede_members(unit, platform, base, member)
+            name_unnamed(member)
+            for version in (member, *hold_earlier(unit, member)):
+                _supersede(unit, platform, base, version)
+                _supersede_members(unit, platform, base, version)
+            _trim(unit, platform, member)
 
 
 def _forget(unit: Unit, platform: Platform, row: Document) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import unicodedata
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -13,8 +14,9 @@ import pytest
 
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.verification import look_again
-from kernel.testing import Actor, Reply, Running
+from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.rag.rag_support import make_base, path_of, record, somebody, upload
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -66,6 +68,15 @@ async def listed(actor: Actor, base: str) -> list[tuple[str, int, str]]:
     page = (await actor.get(f"{BASES}/{base}/documents")).json()
     assert page["total"] == len(page["items"])
     return [(one["filename"], one["version"], one["status"]) for one in page["items"]]
+
+
+def packed(**files: str) -> bytes:
+    """An archive of texts."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"{name}.md", text)
+    return target.getvalue()
 
 
 @pytest.mark.each_database
@@ -131,8 +142,9 @@ async def test_a_name_from_macos_is_the_same_path(running: Running, ann: Actor, 
     assert second["version"] == 2
 
 
-@pytest.mark.parametrize("path", ["/", "a\x00b", "x" * 501])
+@pytest.mark.parametrize("path", ["/", "a\x00b", "x" * 501, "..", "a/../b.md", "a/./b.md", "a//b.md"])
 async def test_an_unusable_path_is_refused(ann: Actor, base: str, path: str) -> None:
+    """Clients and proxies would resolve the last ones to another path."""
     refused = await send(ann, base, OLD, path=path)
     assert (refused.status, refused.json()["detail"][0]["loc"]) == (422, ["body", "path"])
     assert await listed(ann, base) == []
@@ -286,13 +298,6 @@ async def test_deleting_an_earlier_version_leaves_the_present_one(
 async def test_files_inside_are_versions_of_their_own(running: Running, ann: Actor, base: str) -> None:
     """A new archive replaces what changed, keeps what did not, and removes what it has no more."""
 
-    def packed(**files: str) -> bytes:
-        target = io.BytesIO()
-        with zipfile.ZipFile(target, "w") as archive:
-            for name, text in files.items():
-                archive.writestr(f"{name}.md", text)
-        return target.getvalue()
-
     same = "Breakfast is paid by the company, in all hotels.\n"
     gone = "Trains are booked in second class by everybody.\n"
     await placed(running, await send(ann, base, packed(a=OLD, b=same, c=gone), "p.zip", path="p.zip"))
@@ -312,3 +317,154 @@ async def test_others_can_neither_replace_nor_read(running: Running, ann: Actor,
     assert (await eve.post(path_of(base, first["document_id"], "/restore"))).status == 404
     assert (await eve.get(path_of(own, first["document_id"], "/versions"))).status == 404
     assert (await eve.get(f"{BASES}/{base}/documents/by-path/a.md")).status == 404
+
+
+@pytest.mark.parametrize("path", ["", "%2F"])
+async def test_an_upload_to_no_path_is_refused(ann: Actor, base: str, path: str) -> None:
+    refused = await put(ann, base, path, OLD)
+    assert (refused.status, refused.json()["detail"][0]["loc"]) == (422, ["body", "path"])
+    assert await listed(ann, base) == []
+
+
+async def test_a_slash_at_the_end_names_the_same_document(running: Running, ann: Actor, base: str) -> None:
+    first = await placed(running, await put(ann, base, "policies/travel.md/", OLD))
+    assert (first["path"], first["filename"]) == ("policies/travel.md", "travel.md")
+    assert (await placed(running, await put(ann, base, "policies/travel.md", NEW)))["version"] == 2
+
+
+async def test_an_expectation_of_nothing_is_never_met(running: Running, ann: Actor, base: str) -> None:
+    await placed(running, await put(ann, base, "a.md", OLD))
+    for sent in ("", '"*"', 'W/"*"', "0000"):
+        refused = await put(ann, base, "a.md", NEW, If_Match=sent)
+        assert (refused.status, refused.json()["code"]) == (412, "version_mismatch"), sent
+    assert await listed(ann, base) == [("a.md", 1, "completed")]
+
+
+async def test_a_plain_upload_revives_no_failed_version(running: Running, ann: Actor, base: str) -> None:
+    """The same bytes with another name are a document of their own; they replace nothing."""
+    await placed(running, await put(ann, base, "a.md", OLD))
+    await put(ann, base, "a.md", NEW)
+    await ann.post(f"{BASES}/{base}/ingestion/cancel")
+    other = await placed(running, await upload(ann, base, "other.md", NEW))
+    assert (other["filename"], other["path"], other["version"]) == ("other.md", None, 1)
+    again = await upload(ann, base, "other.md", NEW)
+    assert (again.status, again.json()["document_id"]) == (200, other["document_id"])
+    assert sorted(await amounts(ann, base)) == ["185", "210"]
+    assert ("a.md", 2, "failed") in await listed(ann, base)
+
+
+async def test_a_name_that_is_the_path_of_another_is_no_identity(
+    running: Running, ann: Actor, base: str
+) -> None:
+    """Replacing by name must not put two documents under one path."""
+    plain = await placed(running, await upload(ann, base, "travel.md", OLD))
+    other = await placed(running, await send(ann, base, "# Other\n\nTrains.\n", "b.md", path="travel.md"))
+    refused = await send(ann, base, NEW, on_conflict="replace")
+    assert (refused.status, refused.json()["code"]) == (409, "document_exists")
+    assert refused.json()["detail"]["document_ids"] == [plain["document_id"], other["document_id"]]
+
+
+@pytest.mark.each_database
+async def test_an_older_version_that_is_read_after_a_newer_one(
+    running: Running, ann: Actor, base: str
+) -> None:
+    """As one that is retried while the newer one waits: both are read together."""
+    first = (await put(ann, base, "a.md", OLD)).json()
+    await ann.post(f"{BASES}/{base}/ingestion/cancel")
+    second = await put(ann, base, "a.md", NEW)
+    assert (await ann.post(f"{BASES}/{base}/ingestion/retry")).status == 200
+    await placed(running, second)
+    assert await listed(ann, base) == [("a.md", 2, "completed")]
+    assert await amounts(ann, base) == ["210"]
+    assert (await record(ann, base, first["document_id"]))["status"] == "superseded"
+
+
+@pytest.mark.each_database
+async def test_a_file_that_failed_in_an_archive_goes_with_it(running: Running, ann: Actor, base: str) -> None:
+    """With the version that answered until then, if the next archive has neither."""
+    same = "Breakfast is paid by the company, in all hotels.\n"
+    await placed(running, await send(ann, base, packed(a=OLD, b=same), "p.zip", path="p.zip"))
+    await placed(running, await send(ann, base, packed(a=" \n ", b=same), "p.zip", path="p.zip"))
+    assert await amounts(ann, base) == ["185"]
+    await placed(running, await send(ann, base, packed(b=same), "p.zip", path="p.zip"))
+    assert await amounts(ann, base) == []
+    names = {name: version for name, version, _ in await listed(ann, base)}
+    assert names == {"p.zip": 3, "b.md": 1}
+
+
+@pytest.mark.each_database
+async def test_files_with_long_paths_go_with_their_archive(running: Running, ann: Actor, base: str) -> None:
+    folder, path = "/".join(["f" * 100] * 3), "/".join(["g" * 100] * 3) + "/p.zip"
+    await placed(running, await send(ann, base, packed(**{f"{folder}/a": OLD}), "p.zip", path=path))
+    await placed(running, await send(ann, base, packed(**{f"{folder}/a": NEW}), "p.zip", path=path))
+    assert await amounts(ann, base) == ["210"]
+    assert ("a.md", 2, "completed") in await listed(ann, base)
+
+
+async def test_an_archive_takes_no_document_of_its_own(running: Running, ann: Actor, base: str) -> None:
+    """What was uploaded by itself stays when a later archive has the same file no more."""
+    plain = await placed(running, await upload(ann, base, "a.md", OLD))
+    same = "Breakfast is paid by the company, in all hotels.\n"
+    await placed(running, await send(ann, base, packed(a=OLD, b=same), "p.zip", path="p.zip"))
+    await placed(running, await send(ann, base, packed(b=same), "p.zip", path="p.zip"))
+    assert await amounts(ann, base) == ["185"]
+    assert (await record(ann, base, plain["document_id"]))["status"] == "completed"
+
+
+async def test_deleting_a_failed_version_leaves_the_one_that_answers(
+    running: Running, ann: Actor, base: str
+) -> None:
+    first = await placed(running, await put(ann, base, "a.md", OLD))
+    failed = await placed(running, await put(ann, base, "a.md", " \n"))
+    deleted = await ann.delete(path_of(base, failed["document_id"]))
+    assert [one["document_id"] for one in deleted.json()["receipt"]["documents"]] == [failed["document_id"]]
+    assert await listed(ann, base) == [("a.md", 1, "completed")]
+    assert await amounts(ann, base) == ["185"]
+    assert (await ann.get(f"{BASES}/{base}/documents/by-path/a.md")).json()["document_id"] == first[
+        "document_id"
+    ]
+
+
+@pytest.mark.each_database
+async def test_a_plain_archive_that_takes_a_path_is_replaced_whole(
+    running: Running, ann: Actor, base: str
+) -> None:
+    """Its files had no path of their own until then."""
+    same = "Breakfast is paid by the company, in all hotels.\n"
+    first = packed(a=OLD, b=same)
+    await placed(running, await upload(ann, base, "p.zip", first))
+    assert (await send(ann, base, first, "p.zip", path="p.zip")).status == 200
+    await placed(running, await send(ann, base, packed(a=NEW, b=same), "p.zip", path="p.zip"))
+    assert await amounts(ann, base) == ["210"]
+    assert len(await listed(ann, base)) == 3
+    again = await placed(running, await upload(ann, base, "old.md", OLD))
+    assert again["version"] == 1
+    assert sorted(await amounts(ann, base)) == ["185", "210"]
+
+
+async def test_without_history_nothing_replaced_is_kept(tmp_path: Path) -> None:
+    """Of files that the next archive has no more, too."""
+    async with platforms(tmp_path) as start:
+        alone = await start("rag", HashEmbeddings(), env={"PLATFORM_RAG_DOCUMENT_VERSIONS": "0"})
+        ann = await somebody(alone)
+        base = await make_base(ann)
+        same = "Breakfast is paid by the company, in all hotels.\n"
+        first = await placed(alone, await send(ann, base, packed(a=OLD, b=same), "p.zip", path="p.zip"))
+        page = (await ann.get(f"{BASES}/{base}/documents")).json()
+        member = next(one["document_id"] for one in page["items"] if one["filename"] == "a.md")
+        await placed(alone, await send(ann, base, packed(b=same), "p.zip", path="p.zip"))
+        for document in (first["document_id"], member):
+            assert (await ann.get(path_of(base, document))).status == 404
+
+
+async def test_two_paths_with_the_same_bytes_are_carried_elsewhere(
+    running: Running, ann: Actor, base: str
+) -> None:
+    """An export has both, and an import makes both of them."""
+    await placed(running, await put(ann, base, "one/a.md", OLD))
+    await placed(running, await put(ann, base, "two/a.md", OLD))
+    file = (await ann.get(f"{BASES}/{base}/export")).body
+    copied = (await ann.upload(f"{BASES}/import", "copy.kb.zip", file)).json()["knowledge_base_id"]
+    await running.run_jobs()
+    paths = [one["path"] for one in (await ann.get(f"{BASES}/{copied}/documents")).json()["items"]]
+    assert sorted(paths) == ["one/a.md", "two/a.md"]
