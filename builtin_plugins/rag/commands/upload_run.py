@@ -20,8 +20,8 @@ from cli.failures import CommandFailed, Missing
 from kernel.sdk.http import clean_name
 
 _AT_ONCE = 4
-_LONGEST_PATH = 250
-"""Characters, which have at most 1,000 bytes, as a field of a form can have."""
+_LONGEST_PATH = 500
+"""Characters; a file with a longer path is uploaded without one."""
 _LOOK_EVERY = 1.0
 _PAGE = 500
 _BASES = "/v1/rag/knowledge-bases"

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import QueueLimit, StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.identities import replaced_by
 from builtin_plugins.rag.schemas_system import Allowance, OrganizationUsage, UsageOut
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Unit, scope_of
@@ -137,7 +138,9 @@ def refusal_of_passages(
     for holder in _holders(settings, base):
         if not holder.passages:
             continue
-        used = holder.sum(session, Document.chunk_count, Document.id != document.id)
+        replaced = replaced_by(session, document)
+        own = [document.id, *([] if replaced is None else [replaced.id])]
+        used = holder.sum(session, Document.chunk_count, Document.id.not_in(own))
         if used + count > holder.passages:
             return (
                 f"{holder.whose} have {used} of {holder.passages} passages, and this one has {count}. Delete "

@@ -105,6 +105,11 @@ class TestAccepted:
             "parent_id": None,
             "completed_at": None,
             "tree_nodes_created": 0,
+            "path": None,
+            "external_id": None,
+            "version": 1,
+            "superseded_at": None,
+            "same_name": [],
         }
         assert (await running.platform.blobs.local(sha256)).read_bytes() == HANDBOOK.encode()
         assert staged(running) == []

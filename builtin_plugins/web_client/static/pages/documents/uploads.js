@@ -11,8 +11,8 @@ const AT_ONCE = 3;
 /** Errors that the same file would get again: no knowledge base, too large, unknown type, no text. */
 const FINAL = new Set([404, 413, 415, 422]);
 
-/** Characters of a path, whose bytes still fit into a field of the form. */
-const LONGEST_PATH = 250;
+/** Characters; a file with a longer path is sent without one. */
+const LONGEST_PATH = 500;
 
 /**
  * {id, base, name, file, onConflict, state, error, final, document, replaceable}; states: waiting, sending, refused,
