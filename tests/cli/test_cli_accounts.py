@@ -105,8 +105,9 @@ class TestUsers:
         """Accounts are listed for people and for programs, and no password hash with them."""
         cli("users", "create", "ada", "--admin", "--generate")
         cli("users", "create", "bob", "--email", "bob@example.org", "--generate")
+        cli("users", "create", "cid", "--generate")
         listed = json.loads(cli("users", "list", "--json", "--limit", "1", "--offset", "1").stdout)
-        assert (listed["total"], [item["username"] for item in listed["items"]]) == (2, ["bob"])
+        assert (listed["total"], [item["username"] for item in listed["items"]]) == (3, ["bob"])
         table = cli("users", "list").stdout
         assert "bob@example.org" in table
         assert "argon2" not in table + json.dumps(listed)

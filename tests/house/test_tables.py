@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import inspect, text
+from sqlalchemy import DefaultClause, Table, inspect, text
+from sqlalchemy.orm import Session
 
 from cli import revisions
 from kernel.db import migrate
@@ -34,6 +35,12 @@ async def platform(
             yield (await start(*NAMES, env={"DATABASE_URL": url})).platform
 
 
+def tables_of(platform: Platform) -> list[Table]:
+    """The models' tables of every owner."""
+    owners = platform.resource(SCHEMA).owners()
+    return [table for owner in owners for table in owner.tables.base.metadata.tables.values()]
+
+
 async def test_every_plugin_starts(platform: Platform) -> None:
     assert {record.name: record.reason for record in platform.plugins if record.status != "loaded"} == {}
 
@@ -47,13 +54,31 @@ async def test_models_and_migrations_agree(platform: Platform) -> None:
     assert {name: list(lines) for name, lines in found.items() if lines} == {}
 
 
+async def test_defaults_of_columns(platform: Platform) -> None:
+    """The database has the defaults that models give it, which `drift` doesn't compare."""
+    tables = tables_of(platform)
+
+    def differing(session: Session) -> dict[str, tuple[str, str | None]]:
+        connection = session.connection()
+        found: dict[str, tuple[str, str | None]] = {}
+        for table in tables:
+            there = {one["name"]: one["default"] for one in inspect(connection).get_columns(table.name)}
+            for column in table.columns:
+                if not isinstance(column.server_default, DefaultClause):
+                    continue
+                given = column.server_default.arg
+                wanted = given if isinstance(given, str) else str(given.compile(connection))
+                default = there[column.name]
+                if default is None or default.partition("::")[0].strip("()'") != wanted:
+                    found[str(column)] = (wanted, default)
+        return found
+
+    assert await platform.database.read(differing) == {}
+
+
 async def test_numbers_are_given_once(platform: Platform) -> None:
     """On SQLite, a rebuilt table keeps AUTOINCREMENT, which the comparison of models does not look at."""
-    tables = [
-        table
-        for owner in platform.resource(SCHEMA).owners()
-        for table in owner.tables.base.metadata.tables.values()
-    ]
+    tables = tables_of(platform)
     wanted = {table.name for table in tables if table.dialect_options["sqlite"]["autoincrement"]}
     assert wanted
     if platform.database.is_sqlite:

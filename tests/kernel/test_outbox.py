@@ -31,6 +31,7 @@ class Bills(Plugin):
     def __init__(self, *events: type[Event]) -> None:
         self.events = events
         self.heard: list[Event] = []
+        self.refused: list[int] = []  # amounts, once each
 
     @hookimpl
     def register_events(self) -> Sequence[type[Event]]:
@@ -38,6 +39,9 @@ class Bills(Plugin):
 
     @hookimpl
     def on_event(self, event: Event) -> None:
+        if isinstance(event, Paid) and event.amount in self.refused:
+            self.refused.remove(event.amount)
+            raise RuntimeError("not now")
         self.heard.append(event)
 
 
@@ -82,6 +86,20 @@ async def test_it_is_stored_under_its_name(start_platform: Start, database_url: 
     await queue_as_before(running, "somewhere.else:BillPaid", {"amount": 8})
     await running.run_jobs()
     assert sorted(event.amount for event in bills.heard if isinstance(event, Paid)) == [7, 8]
+
+
+async def test_what_a_listener_could_not_take_comes_again(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """Of several events delivered together, one that fails isn't done with the others."""
+    bills = Bills(Paid)
+    bills.refused = [8]
+    running = await start_platform(bills, env={"DATABASE_URL": database_url})
+    for amount in (7, 8, 9):
+        await running.platform.database.write(lambda unit, amount=amount: unit.emit(Paid(amount=amount)))
+    await running.run_jobs()
+    assert sorted(event.amount for event in bills.heard if isinstance(event, Paid)) == [7, 8, 9]
+    assert (bills.refused, await ended(running)) == ([], [("done", None)] * 3)
 
 
 async def test_an_event_that_nobody_declares_any_longer(start_platform: Start) -> None:

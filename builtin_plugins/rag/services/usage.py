@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import QueueLimit, StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.services.identities import replaced_by
 from builtin_plugins.rag.schemas_system import Allowance, OrganizationUsage, UsageOut
+from builtin_plugins.rag.services.identities import replaced_by
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Unit, scope_of
 from kernel.sdk.http import OPEN_STREAMS

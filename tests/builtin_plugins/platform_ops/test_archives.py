@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import json
 import re
 import tarfile
 from collections.abc import Callable
@@ -57,6 +59,30 @@ async def test_hostile_archives_are_refused(
     with pytest.raises(BackupFailed, match=re.escape(NAME)):
         await restore(shop.running.platform, NAME)
     assert (await shop.admin.get("/v1/backups/jobs")).json()["jobs"][0]["status"] == "error"
+
+
+@pytest.mark.parametrize("path", ["../../outside", "a/../../outside", "/outside", "a\\outside", ""])
+async def test_files_stay_in_their_folder(path: str, open_shop: Open, tmp_path: Path) -> None:
+    """A manifest in order but for the path of a file is refused as soon as it is read."""
+    shop: Shop = await open_shop(env={"PLATFORM_BACKUP_TO": str(tmp_path / "store")})
+    name = await shop.back_up()
+    archive = tmp_path / "store" / name
+    with tarfile.open(archive) as tar:
+        member = tar.extractfile("manifest.json")
+        assert member is not None
+        manifest = json.load(member)
+    empty = {"folder": "shop", "sha256": hashlib.sha256(b"").hexdigest(), "size": 0, "pieces": []}
+
+    def with_file(path: str) -> bytes:
+        files = [*manifest["files"], {**empty, "path": path}]
+        content = json.dumps({**manifest, "files": files}).encode()
+        return tar_of((tarfile.TarInfo("manifest.json"), content))
+
+    archive.write_bytes(with_file("a/inside"))
+    assert shop.archives.verify(name).files[-1].path == "a/inside"
+    archive.write_bytes(with_file(path))
+    with pytest.raises(ArchiveBroken):
+        shop.archives.verify(name)
 
 
 def flip(content: bytes) -> bytes:

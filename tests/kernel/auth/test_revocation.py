@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from urllib.parse import urlsplit
 
+import jwt
 import pytest
 from sqlalchemy import delete, insert, update
 
@@ -55,6 +57,18 @@ async def test_what_was_judged_before(start_platform: Start) -> None:
     states.invalidate(str(number))
     await states.get(number)
     assert identity.recall(sent) is None
+
+
+async def test_a_remembered_token_expires(start_platform: Start) -> None:
+    """What was verified and remembered is refused from the second in which it expires, again and again."""
+    running = await start_platform(env=SECRET)
+    ana = await running.user("ana")
+    secret = SECRET["JWT_SECRET"]
+    claims = jwt.decode(ana.token or "", secret, ["HS256"])
+    short = jwt.encode({**claims, "exp": int(time.time()) + 2}, secret, "HS256")
+    assert await status(running, short) == 200
+    await until_refused(running, short)
+    assert await status(running, short) == 401
 
 
 class TestRevocation:

@@ -49,7 +49,7 @@ SEEN = page_of(select(PLANT.c.id, PLANT.c.name).where(visible(PLANT.c)), "name",
 
 @pytest.fixture
 async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
-    """A garden with an oak, a rose of account 1 and a lily of team 7."""
+    """A garden with an oak, a rose of account 1, a lily of team 7, and a fern of nobody's for team 8."""
     database = Database(KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url)
     async with database.schema_change() as connection:
         await connection.run_sync(Base.metadata.create_all)
@@ -63,6 +63,7 @@ def fill(unit: Unit) -> None:
         {"name": "oak", "visibility": "shared", "is_tree": True, "planted_at": PLANTED, "needs": ["sun"]},
         {"name": "rose", "visibility": "private"},
         {"name": "lily", "visibility": "team", "owner_id": 2, "team_id": 7},
+        {"name": "fern", "visibility": "team", "owner_id": None, "team_id": 8},
     ]
     for row in rows:
         unit.session.add(Plant(**{"owner_id": 1, "is_tree": False, "needs": None, **row}))
@@ -96,9 +97,19 @@ async def test_who_sees_what(database: Database) -> None:
     assert await seen(Scope(1)) == (["oak", "rose"], 2)
     assert await seen(Scope(3, teams=(6, 7))) == (["lily", "oak"], 2)
     assert await seen(Scope(3)) == (["oak"], 1)
-    assert await seen(Scope(3, everything=True), limit=1, offset=1) == (["oak"], 3)
+    assert await seen(Scope(3, teams=(8,))) == (["fern", "oak"], 2)
+    assert await seen(Scope(None)) == (["oak"], 1)
+    assert await seen(Scope(3, everything=True), limit=1, offset=2) == (["oak"], 4)
     assert await seen(Scope(1), offset=5) == ([], 2)
     assert await seen(Scope(None, nothing=True)) == ([], 0)
+
+
+def test_who_may_change_what_has_no_owner() -> None:
+    """Only who may change everything; a caller without an account doesn't own what nobody owns."""
+    fern, rose = Plant(owner_id=None), Plant(owner_id=1)
+    assert [scope.owns(fern) for scope in (Scope(1), Scope(None), Scope(None, nothing=True))] == [False] * 3
+    assert Scope(None, everything=True).owns(fern)
+    assert (Scope(1).owns(rose), Scope(2).owns(rose)) == (True, False)
 
 
 async def test_one_state_for_several(database: Database) -> None:

@@ -88,6 +88,21 @@ async def test_due_once_an_hour(running: Running, clock: Clock) -> None:
     assert clock.struck == 2
 
 
+async def test_due_by_the_time_zone_of_the_platform(
+    start_platform: Start, clock: Clock, database_url: str | None
+) -> None:
+    """Three o'clock is that of the setting's zone: 21:30 in UTC for Kolkata."""
+    clock.hour = "0 3 * * *"
+    env = {"DATABASE_URL": database_url, "PLATFORM_TIME_ZONE": "Asia/Kolkata"}
+    running = await start_platform(clock, env=env)
+    scheduler, evening = Scheduler(running.platform), datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
+    await scheduler.turn(evening)
+    await scheduler.turn(evening + timedelta(minutes=89))
+    assert await runs(running) == 0
+    await scheduler.turn(evening + timedelta(minutes=91))
+    assert await runs(running) == 1
+
+
 async def test_missed_runs_are_made_up_once(running: Running, clock: Clock) -> None:
     """After two days without a worker, one run follows and not forty-eight."""
     scheduler, now = Scheduler(running.platform), utc_now()
