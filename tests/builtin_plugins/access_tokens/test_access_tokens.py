@@ -282,6 +282,16 @@ class TestWithTheAccount:
         ended = await audited(running.platform, "access_token.ended")
         assert [entry.after_state for entry in ended] == [{"by": "deactivated"}]
 
+    async def test_deactivated_unheard(self, start_platform: Start) -> None:
+        """A token that is left because the plugin was off opens nothing while its account is inactive."""
+        running = await started(start_platform)
+        ana = await running.user("ana")
+        program = await made(ana)
+        assert (await program.get(WHO)).status == 200
+        change = update(Account).where(Account.id == ana.user["id"]).values(is_active=False)
+        await execute(running.platform.database, change, tell=(ACCOUNT_TOPIC, str(ana.user["id"])))
+        await refused(program)
+
     async def test_password(self, start_platform: Start) -> None:
         """The owner's own change of the password ends sessions and no token; a reset ends both."""
         running = await started(start_platform)
