@@ -53,6 +53,8 @@ class JobsPlugin(Plugin):
             "test.work", Payload, self._work, self._give_up, retries=2, crashes=3, first_pause=0.0
         )
         self.hang: Job[Payload] = Job("test.hang", Payload, self._hang)
+        self.rest: Job[Payload] = Job("test.rest", Payload, self._refuse, retries=1, first_pause=0.0)
+        self.errors: list[str | None] = []
 
     async def _work(self, platform: Platform, payload: Payload) -> None:
         self.ran.append(payload.word)
@@ -68,6 +70,11 @@ class JobsPlugin(Plugin):
             self.failures -= 1
             raise RuntimeError("not this time")
 
+    async def _refuse(self, platform: Platform, payload: Payload) -> None:
+        before = select(JobRecord.error).where(JobRecord.name == self.rest.name)
+        self.errors.append(await platform.database.read(Session.scalar, before))
+        raise RuntimeError(f"no answer from postgresql://ann:{payload.word}@db.example/papers")
+
     async def _hang(self, platform: Platform, payload: Payload) -> None:
         self.started.set()
         await asyncio.Event().wait()
@@ -79,7 +86,7 @@ class JobsPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> list[Job[Any]]:
-        return [self.work, self.hang]
+        return [self.work, self.hang, self.rest]
 
     @hookimpl
     def register_events(self) -> list[type[Event]]:
@@ -160,6 +167,14 @@ async def test_errors_are_retried_then_given_up(running: Running, plugin: JobsPl
     found = await record(running, second)
     assert (found.status, len(plugin.given_up)) == ("failed", 1)
     assert "RuntimeError" in (found.error or "")
+
+
+async def test_no_secret_in_the_error_of_an_attempt(running: Running, plugin: JobsPlugin) -> None:
+    """Operators read it while the job waits for the next attempt."""
+    await enqueue(running, plugin.rest, "swordfish")
+    await running.run_jobs()
+    _, error = plugin.errors
+    assert error is not None and "db.example" in error and "swordfish" not in error
 
 
 @pytest.mark.parametrize("lane", ["quick", "large"])
