@@ -17,6 +17,7 @@ from kernel.process.machine_faults import kind_of
 # statement: connection, authorization, unknown database, rollback, insufficient resources, object not in the
 # required state, operator intervention, system error. SQLAlchemy raises them as a plain DBAPIError.
 _STATES = ("08", "28", "3D", "40", "53", "55", "57", "58")
+_DEADLOCK = "40P01"
 _READ_ONLY = "25006"
 
 
@@ -63,6 +64,11 @@ def is_lost(error: BaseException) -> bool:
 def is_read_only(error: BaseException) -> bool:
     """Whether the database server refuses writes, as a standby does."""
     return getattr(getattr(error, "orig", None), "sqlstate", None) == _READ_ONLY
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Whether the database server ended a transaction because it and others waited for each other."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) == _DEADLOCK
 
 
 def is_database_outage(error: BaseException) -> bool:

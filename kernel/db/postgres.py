@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
+from kernel.db.outages import is_deadlock
 from kernel.db.outbox import Outbox
 from kernel.db.units import Unit, checked, uninterrupted
 from kernel.errors import StartupError
@@ -22,6 +23,7 @@ from kernel.libs.asyncpg_connections import NOT_FOR_THE_SERVER, Connector
 
 T = TypeVar("T")
 
+_TRIES = 3
 _FRESH = 0.2  # seconds after its last use for which a connection is assumed to be alive
 
 
@@ -100,14 +102,21 @@ class PostgresUnits:
         return await greenlet_spawn(_read, self._frozen, fn, args, kwargs)
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(unit, …)` in a transaction, commit, and run what follows the commit."""
-        session = Session(self._engine.sync_engine, expire_on_commit=False, close_resets_only=False)
-        unit = Unit(session, self._outbox, is_sqlite=False)
-        try:
-            result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
-        except BaseException:  # a cancelled request returns its connection, too
-            await uninterrupted(greenlet_spawn(session.close))
-            raise
+        """Run `fn(unit, …)` in a transaction, commit, and run what follows the commit.
+
+        Of units that wait for each other, the server ends one, which is then run anew.
+        """
+        for left in reversed(range(_TRIES)):
+            session = Session(self._engine.sync_engine, expire_on_commit=False, close_resets_only=False)
+            unit = Unit(session, self._outbox, is_sqlite=False)
+            try:
+                result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
+            except BaseException as error:  # a cancelled request returns its connection, too
+                await uninterrupted(greenlet_spawn(session.close))
+                if not (left and is_deadlock(error)):
+                    raise
+            else:
+                break
         # A client that leaves cancels its request, but nothing may stop between a commit and what follows it.
         await uninterrupted(self._complete(unit))
         return result
