@@ -72,6 +72,13 @@ class ShelfVectors:
         unit.session.execute(delete(ShelfPoint).where(_of(collection, group)))
         return count
 
+    def retire(self, unit: Unit, collection: str, group: str, into: str) -> int:
+        count = _number(unit.session, _of(collection, group))
+        published = _of(collection, group) & ShelfPoint.published
+        unit.session.execute(update(ShelfPoint).where(published).values(collection=into))
+        self.remove_group(unit, collection, group)
+        return count
+
     def drop(self, unit: Unit, collection: str) -> None:
         unit.session.execute(delete(ShelfPoint).where(ShelfPoint.collection == collection))
         unit.session.execute(delete(ShelfCollection).where(ShelfCollection.name == collection))
