@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import re
 import stat
 import subprocess
@@ -127,6 +128,18 @@ def test_paragraphs_are_short(page: Path) -> None:
     text = re.sub(r"<!-- generated:.*generated:end -->", "", _without_code(page), flags=re.DOTALL)
     items = re.split(r"\n\s*\n|\n(?=- |\d+\. |\|)", text)
     assert [item for item in items if len(item) > LONGEST_PARAGRAPH and not item.startswith("|")] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_examples_import_is_there(page: Path) -> None:
+    """Of the platform's own modules; whole examples run in the test of the guide."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(
+        r"^from ((?:kernel|builtin_plugins|cli)\b[\w.]*) import (\([^)]*\)|.+)", text, re.MULTILINE
+    )
+    for module, names in (match.groups() for match in found):
+        there = vars(importlib.import_module(module))
+        assert {name for name in re.findall(r"\w+", names) if name not in there} == set(), module
 
 
 def _without_code(page: Path) -> str:
