@@ -18,7 +18,7 @@ from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, Sections,
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, RecognizedWord, begin_page
-from builtin_plugins.documents.mail.quotes import unframed_lines
+from builtin_plugins.documents.mail.quotes import has_quotes, unframed_lines
 from builtin_plugins.documents.office.number_formats import date_text, duration_text, number_text, shown_as
 from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
@@ -84,6 +84,7 @@ __all__ = [
     "ends_sentence",
     "extract",
     "find_recognizer",
+    "has_quotes",
     "is_amount",
     "is_closed",
     "is_endless",

@@ -76,10 +76,22 @@ def unframed_lines(text: str) -> list[str]:
         if not any(_DATED.match(one.strip(" \t\r>")) for one in run):
             kept += run
         run = []
-        is_frame = words[-1:] in _FRAME_ENDS and (_INTRODUCED.match(words) or _SEPARATOR.match(words))
-        if words and not is_frame:
+        if words and not _is_frame(words):
             kept.append(line)
     return kept
+
+
+def has_quotes(text: str) -> bool:
+    """Whether a message quotes others: marks, or what Outlook and other programs write above a quote."""
+    lines = [line.strip(" \t\r") for line in text.splitlines()]
+    return any(
+        line[:1] == ">" or _SENT.match(line) or (_is_frame(line) and (line[-1] == "-" or _DIGIT.search(line)))
+        for line in lines
+    )
+
+
+def _is_frame(words: str) -> bool:
+    return words[-1:] in _FRAME_ENDS and bool(_INTRODUCED.match(words) or _SEPARATOR.match(words))
 
 
 class _Reply:

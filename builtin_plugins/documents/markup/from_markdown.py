@@ -30,13 +30,21 @@ def parse(path: Path) -> Iterator[Block]:
         fence = _fence_after(line, fence)
         full = size >= _BLOCK_CHARS and not fence and not line.strip()
         if full or size >= 4 * _BLOCK_CHARS:
-            yield Block(_without_comments(lines), headings=headings)
+            yield _block(lines, headings)
             lines, headings, size = [], [], 0
         if not fence and (heading := _HEADING.fullmatch(line)):
-            headings.append(Heading(len(heading[1]), line.strip()))
+            line = line.strip()
+            headings.append(Heading(len(heading[1]), line))
         lines.append(line.replace(_COMMENT_START, f"<{_SHIELD}!--") if fence else line)
         size += len(line) + 1
-    yield Block(_without_comments(lines), headings=headings)
+    yield _block(lines, headings)
+
+
+def _block(lines: list[str], headings: list[Heading]) -> Block:
+    """The lines without comments, and the headings that are not in one."""
+    text = _without_comments(lines)
+    shown = set(text.split("\n")) if headings else set()
+    return Block(text, headings=[one for one in headings if one.text in shown])
 
 
 def _fence_after(line: str, fence: str) -> str:

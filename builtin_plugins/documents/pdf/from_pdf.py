@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -170,6 +171,7 @@ def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
     grids = {at: table if at == places[0] else "" for places, table in layout.grids for at in places}
     rows = {_letters(key): deque(ones) for key, ones in layout.rows.items()}
     letters = [*map(_letters, lines)] if rows else []
+    ordered = sorted(rows)
     keys = [" ".join(line.split()) for line in lines]
     shown = set(keys)  # some may be outside the page
     columns = {rows[0]: (rows, text) for rows, text in layout.columns if shown.issuperset(rows)}
@@ -182,7 +184,7 @@ def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
         elif key in columns:
             pieces.append(columns.pop(key)[1])
         elif key not in within and at >= end:
-            end = at + _count_lines(letters, at, rows)
+            end = at + _count_lines(letters, at, rows, ordered)
             row = rows["".join(letters[at:end])].popleft() if end > at else line
             pieces.extend([] if row is None else [_marked(row) if end > at else line])
     return "\n".join(pieces)
@@ -192,15 +194,21 @@ def _letters(line: str) -> str:
     return "".join(line.split())
 
 
-def _count_lines(lines: Sequence[str], start: int, rows: Mapping[str, Sequence[object]]) -> int:
-    """How many lines make a row of a table, by their letters: PDFium may break it; 0 if they make none."""
-    text, ahead = "", [key for key, left in rows.items() if left]
+def _count_lines(
+    lines: Sequence[str], start: int, rows: Mapping[str, Sequence[object]], ordered: Sequence[str]
+) -> int:
+    """How many lines make a row of a table, by their letters: PDFium may break it; 0 if they make none.
+    `ordered` are the rows that there were, sorted.
+    """
+    text = ""
     for count, line in enumerate(islice(lines, start, start + _MOST_PIECES), start=1):
         text += line
-        ahead = [key for key in ahead if key.startswith(text)] if line else []
-        if text in ahead:
+        if not line:
+            break
+        if rows.get(text):
             return count
-        if not ahead:
+        at = bisect_left(ordered, text)
+        if at == len(ordered) or not ordered[at].startswith(text):
             break
     return 0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
@@ -18,6 +18,7 @@ from builtin_plugins.documents.pdf.boxes import box_of
 
 _LONGEST: Final = 100
 _LONGEST_NUMBER: Final = 15
+_EDGE: Final = 2  # lines at the top and at the bottom of a page
 _MOST_LETTERS: Final = 50_000  # on a page
 _MOST_ENTRIES: Final = 5_000  # of an outline
 _LARGER: Final = 1.12  # times the height of most letters
@@ -34,6 +35,9 @@ _CHAPTER: Final = re.compile(
 )
 _NO_ENDS: Final = (".", ":", ";", ",", "。")
 _NUMBERS: Final = re.compile(r"\d+")
+_NUMBER_ABOVE: Final = re.compile(
+    r"(?:[^\W\d_]{1,12}\.?\s+)?(?:\d[\d.]*|[IVXLC]+|[ivxlc]{1,4}(?=[.)])|[A-Z])\b"
+)
 
 
 class HeadingReader:
@@ -41,7 +45,8 @@ class HeadingReader:
 
     def __init__(self, document: pypdfium2.PdfDocument) -> None:
         self._outline = _outline_of(document)
-        self._before: Collection[str] = ()  # what was on the page before, without numbers
+        self._before = deque[Collection[str]](maxlen=2)
+        """What was on the last two pages, without numbers: running headers may alternate."""
 
     def read(self, page: int, text_page: Any, text: str, tables: Collection[str]) -> list[Heading]:
         """The headings on a page (from 0), from the top. An entry of the outline that is no line of the page
@@ -50,21 +55,24 @@ class HeadingReader:
         """
         entries = self._outline.get(page, {})
         lines = [(at, line) for at, line in _lines(text) if line]
-        before, self._before = self._before, {_NUMBERS.sub("", line) for _, line in lines}
+        edges = {at for at, _ in (*lines[:_EDGE], *lines[-_EDGE:])}
+        before = [*self._before]
+        self._before.append({_NUMBERS.sub("", line) for _, line in lines})
         found: list[Heading] = []
-        named = dict(entries)
+        titled = _titled(entries, lines)
         letters = _Letters(text_page, text)
         styled = dict(_styled(letters, lines)) if len(text) <= _MOST_LETTERS else {}
         for at, line in lines:
-            title = next((one for one in named if _is_titled(line, one)), None) if named else None
-            level = None if title is None else named.pop(title)
-            if level is None and at in styled and line not in tables and _NUMBERS.sub("", line) not in before:
+            level = entries[titled[at]] if at in titled else None
+            pages = before if at in edges else before[-1:]
+            is_running = any(_NUMBERS.sub("", line) in page for page in pages)
+            if level is None and at in styled and line not in tables and not is_running:
                 level = styled[at] - 40 * bool(_PART.match(line)) - 20 * bool(_CHAPTER.match(line))
             if level is not None:
                 found.append(Heading(level, line))
         if len(found) > _MOST_HEADINGS:
             found = [one for one in found if is_of_outline(one)]
-        alone = named.items() if len(entries) == 1 else ()
+        alone = entries.items() if len(entries) == 1 and not titled else ()
         return [*(Heading(level, title) for title, level in alone), *found]
 
 
@@ -146,12 +154,42 @@ def _outline_of(document: pypdfium2.PdfDocument) -> Mapping[int, Mapping[str, in
     return found
 
 
+def _titled(titles: Iterable[str], lines: Sequence[tuple[int, str]]) -> dict[int, str]:
+    """The places of lines that have these titles: those that add at most a number, else words, too."""
+    found: dict[int, str] = {}
+    for title in titles:
+        ways = (_is_titled, _ends_with_title)
+        places = (at for way in ways for at, line in lines if at not in found and way(line, title))
+        at = next(places, None)
+        if at is not None:
+            found[at] = title
+    return found
+
+
 def _is_titled(line: str, title: str) -> bool:
     """Whether a line has a title, to which the page may add a number ("Item 7.") and hyphens."""
-    if len(line) > len(title) + _LONGEST_NUMBER:
+    if not _may_have(line, title):
         return False
-    letters, wanted = ("".join(filter(str.isalpha, one.casefold())) for one in (line, title))
-    return bool(wanted) and letters.endswith(wanted)
+    number = _NUMBER_ABOVE.match(line)
+    rest = line[number.end() :] if number else line
+    return _only_letters(title) in {_only_letters(line), _only_letters(rest)} - {""}
+
+
+def _ends_with_title(line: str, title: str) -> bool:
+    """Whether a line ends with a title, and is no part of a text."""
+    wanted = _only_letters(title)
+    may_have = bool(wanted) and _may_have(line, title) and _may_head(line)
+    return may_have and _only_letters(line).endswith(wanted)
+
+
+def _may_have(line: str, title: str) -> bool:
+    """Whether a line is short enough for a title, and no row with a number at its end."""
+    is_row = line[-1].isdigit() and not title[-1].isdigit()
+    return len(line) <= len(title) + _LONGEST_NUMBER and not is_row
+
+
+def _only_letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 def _plain(text: str) -> str:

@@ -74,7 +74,9 @@ class TableRun:
         self.last = line
         self._rows: list[Row] = [[*line]]
         self._columns = line  # the last cell of each
+        self._spans = spans_of(self._rows)  # where each column begins and ends
         self._labels = 0  # at the end
+        self._several = 1  # lines with several cells
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -84,7 +86,7 @@ class TableRun:
     @property
     def is_table(self) -> bool:
         """Whether two lines have several cells."""
-        return sum(len(row) - row.count(None) > 1 for row in self._rows) > 1
+        return self._several > 1
 
     def take(self, line: Line) -> bool:
         """Add the line below, if it fits."""
@@ -96,6 +98,8 @@ class TableRun:
         if row is None:
             return False
         self._rows.append(row)
+        self._spans = [_with_cell(*pair) for pair in zip(self._spans, row, strict=True)]
+        self._several += 1
         self._columns = [cell or above for cell, above in zip(row, self._columns, strict=True)]
         self.last, self._labels = line, 0
         return True
@@ -107,9 +111,11 @@ class TableRun:
         if len(self._rows) <= _MOST_HEADS and label.right <= first.left:
             self._rows = [[None, *row] for row in self._rows]
             self._columns = [label, *self._columns]
+            self._spans = [(0.0, 0.0), *self._spans]
         elif not (first.left - _INDENT <= label.left < first.right and label.right <= second.left):
             return False
         self._rows.append([label, *[None] * (len(self._columns) - 1)])
+        self._spans[0] = _with_cell(self._spans[0], label)
         self.last, self._labels = [label], self._labels + 1
         return True
 
@@ -125,13 +131,20 @@ class TableRun:
         if len(self._rows) > 1 and not (is_labeled or is_one_more):
             return None
         places = [at for at, cell in enumerate(fits) if cell is not None]
-        self._rows = [_placed(row, places, len(line)) for row in self._rows]
+        if len(places) == len(self._columns):
+            self._rows = [_placed(row, places, len(line)) for row in self._rows]
+        elif all(any(row[:1]) and not any(row[1:]) for row in self._rows[1:]):
+            # A cell of the first row was two names with little space between.
+            self._rows = [fits, *([row[0], *[None] * (len(line) - 1)] for row in self._rows[1:])]
+        else:
+            return None
+        self._spans = spans_of(self._rows)
         self._columns = line
         return [*line]
 
     def _beside(self, line: Line) -> Row | None:
         """Place the cells of a line in the nearest columns, if it is no wider than the table."""
-        spans = spans_of(self._rows)
+        spans = self._spans
         is_within = spans[0][0] - _INDENT <= line[0].left and line[-1].right <= spans[-1][1] + _ALIKE
         if not self.is_table or not is_within or len(line) > len(spans):
             return None
@@ -143,6 +156,13 @@ class TableRun:
             row[start] = cell
             start += 1
         return row
+
+
+def _with_cell(span: tuple[float, float], cell: LinePart | None) -> tuple[float, float]:
+    """Where a column begins and ends with one more cell; it is (0, 0) without any."""
+    if cell is None:
+        return span
+    return (min(span[0], cell.left), max(span[1], cell.right)) if any(span) else (cell.left, cell.right)
 
 
 def _placed(row: Row, places: Sequence[int], size: int) -> Row:
@@ -176,12 +196,12 @@ def covered(cell: LinePart, spans: Sequence[tuple[float, float]]) -> range:
 
 def heads_columns(line: Line, spans: Sequence[tuple[float, float]]) -> bool:
     """Whether a line stands above the columns, without the first: its middle is theirs rather than that of
-    the whole table.
+    the whole table. One above all of them is a title.
     """
     (start, label_end), (first, _), (_, end) = spans[0], spans[1], spans[-1]
     if line[0].left < min(label_end, first) - _INDENT or line[0].left <= start + _INDENT:
         return False
-    if line[-1].right > end + _INDENT:
+    if line[-1].right > end + _INDENT or (len(line) == 1 and len(covered(line[0], spans)) == len(spans)):
         return False
     middle = (line[0].left + line[-1].right) / 2
     return len(line) > 1 or abs(middle - (first + end) / 2) <= abs(middle - (start + end) / 2)
@@ -200,9 +220,9 @@ def _lines(parts: Sequence[LinePart]) -> Iterator[Line]:
 
 
 def _is_beside(one: LinePart, other: LinePart) -> bool:
-    """Whether one is to the right of the other on the same line."""
-    middle = (other.top + other.bottom) / 2
-    return one.bottom <= middle <= one.top and other.left >= one.right - 1.0
+    """Whether the other is to the right of one on the same line; one of them may be low, as a dash is."""
+    is_level = any(a.bottom <= (b.top + b.bottom) / 2 <= a.top for a, b in ((one, other), (other, one)))
+    return is_level and other.left >= one.right - 1.0
 
 
 def _cells(line: Line, text_of: TextOf) -> Line:

@@ -58,6 +58,8 @@ def names_columns(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -> bo
         return True
     if unsure == {0} or any(is_amount(cells[at]) for at in unsure):
         return False
+    if len(cells) == 2 and not is_crossed and is_period(cells[1]) and not _are_amounts(1, below):
+        return False  # "Founded: 1998", above other facts
     known = {at for at in range(1, len(cells)) if _has_amounts(at, below)}
     return bool(known) and unsure <= {0, *known} and (not is_crossed or 2 * len(known) >= len(names))
 
@@ -120,7 +122,7 @@ def joined_marks(cells: Sequence[str]) -> list[list[int]]:
     for at, cell in enumerate(cells):
         is_closing = may_close(cell) and (follows or not may_open(cell))
         goes_on = may_open(text) and (may_open(text + cell) or is_amount(text + cell))
-        if text and cell and (goes_on or (is_closing and is_amount(text + cell))):
+        if text and cell and (goes_on or (is_closing and not is_period(text) and is_amount(text + cell))):
             groups[-1].append(at)
             text += cell
         else:
@@ -182,6 +184,11 @@ def _has_amounts(column: int, rows: Sequence[Sequence[str]]) -> bool:
     cells = [row[column].strip() for row in rows if column < len(row) and row[column].strip()]
     amounts = sum(map(is_amount, cells))
     return bool(amounts) and 2 * amounts >= len(cells)
+
+
+def _are_amounts(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a column has nothing but amounts."""
+    return all(is_amount(row[column].strip()) for row in rows if column < len(row) and row[column].strip())
 
 
 def _has_digit(cell: str) -> bool:

@@ -62,21 +62,27 @@ def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
 def _split(text: str, language: str | None) -> list[Sentence]:
     found: list[Sentence] = []
     table: Table | None = None
-    end = 0
-    for start, block, heading in _with_headings(text):
+    end, is_labeled = 0, False
+    blocks = list(_with_headings(text))
+    for at, (start, block, heading) in enumerate(blocks):
         if is_rule(block):
             end = start + len(block)
             continue
         cells = cells_of(block)
         is_apart = "\n\n" in text[end:start]
+        if table is not None and cells and is_labeled:
+            below = cells_of(blocks[at + 1][1]) if at + 1 < len(blocks) else ()
+            is_apart = is_apart or table.ends_above(cells, below)
         if table is None or not cells or is_apart:
             if cells:
                 above = text[max(0, text.rfind("\n\n", 0, start)) : start]
                 table = Table(cells, at_chunk_start=start == 0, unit=unit_in(above))
             elif is_apart or len(block) > _LONGEST_LABEL or ends_sentence(block):
                 table = None  # else, the line is a label above some of its rows
+            is_labeled = not cells
             found += _of_block(start, block, heading, language)
         else:
+            is_labeled = False
             rows = (piece for _, piece in _bounded(0, table.row(cells)))
             found += [Sentence(piece, start, is_row=True, of_table=True) for piece in rows]
         end = start + len(block)

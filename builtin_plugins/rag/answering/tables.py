@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from builtin_plugins.documents.api import is_amount, names_columns
 
 _RULE = re.compile(r"[\s|:+=_*#~-]*|~{3,}\w+")
 _LONGEST_NAME = 80
 _LONGEST_UNIT = 300
-_WORDS = r"million|thousand|billion|mio\b|mrd|tsd|tausend|milliard|millon|miles de|mil[hi][oõ]|migliaia|\b000"
-_BRACKETS = re.compile(rf"\(([^()\n]{{0,60}}(?:{_WORDS}|[百千]?万|千|億)[^()\n]{{0,60}})\)", re.IGNORECASE)
-_LINE = re.compile(
-    rf"^(.{{0,40}}\b(?:in|en|em) (?:.{{0,20}} )?(?:{_WORDS})[^.\n]{{0,60}})$", re.I | re.MULTILINE
+_MOST_BELOW = 8
+_WORDS = (
+    r"(?:(?<!\d)(?<!\d\s)(?:million|thousand|billion|mio\b|mrd|tsd|tausend|milliard|millon|miles de"
+    r"|mil[hi][oõ]|migliaia|[百千]?万|千|億)|\b000)"
 )
+"""Not "5 million", which is an amount."""
+_BRACKETS = re.compile(rf"\(([^()\n]{{0,60}}{_WORDS}[^()\n]{{0,60}})\)", re.IGNORECASE)
+_LINE = re.compile(rf"^(.{{0,40}}\b(?:in|en|em) (?:.{{0,20}} )?{_WORDS}[^.\n]{{0,60}})$", re.I | re.MULTILINE)
 
 
 @dataclass
@@ -33,10 +36,12 @@ class Table:
     at_chunk_start: bool
     unit: str = ""
     names: tuple[str, ...] = ()
+    _below: list[Sequence[str]] = field(default_factory=list)  # the first rows, until there are names
 
     def row(self, cells: Sequence[str]) -> str:
         """One row below the first, as a sentence."""
         if not self.names:
+            self._below += [cells] if len(self._below) < _MOST_BELOW else []
             self.names = self._names_above(cells)
         if len(cells) > len(self.names):
             return " ".join(filter(None, cells))
@@ -46,6 +51,14 @@ class Table:
             return "; ".join(named)
         notes = dict.fromkeys(filter(None, (corner.strip("():, "), self.unit)))
         return f"{cells[0]} {'; '.join(named[1:])}" + (f" ({'; '.join(notes)})" if notes else "")
+
+    def ends_above(self, cells: Sequence[str], below: Sequence[str]) -> bool:
+        """Whether a row below a label names the columns of another table: it has words alone, above as many
+        cells with numbers, and not as many as the rows here.
+        """
+        is_other = len(cells) == len(below) != len(self.names or self.first)
+        has_names = is_other and all(cells) and not any(map(_has_digit, cells))
+        return has_names and any(map(_has_digit, below))
 
     def _pairs(self, cells: Sequence[str]) -> Iterator[tuple[str, str]]:
         return zip(self.names, cells, strict=False)
@@ -60,7 +73,7 @@ class Table:
         if not is_proper or any(map(is_amount, names)):
             return ()
         if any(map(_has_digit, names)):
-            return first if names_columns(first, [cells]) else ()
+            return first if names_columns(first, self._below) else ()
         is_sure = has_corner or not self.at_chunk_start or any(map(_has_digit, cells))
         return first if is_sure else ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from builtin_plugins.documents.api import unframed_lines
+from builtin_plugins.documents.api import has_quotes, unframed_lines
 from builtin_plugins.rag.answering.matching import MOST_READ
 from builtin_plugins.rag.answering.quotations import bare_text
 from builtin_plugins.rag.answering.words import fold, words
@@ -13,12 +13,14 @@ from builtin_plugins.rag.passages import Passage
 
 _LEAST = 120
 """Shorter passages, in characters, may say the same of different things."""
+_MOST_TRIES = 50  # places where a number goes on beyond what is looked for
 MOST_COMPARED = 60
 """Passages beyond these are not compared."""
 
 
 def without_copies(passages: Sequence[Passage], question: str) -> list[Passage]:
-    """The passages, best first, without those whose every line stands, in this order, in another document.
+    """The passages, best first, without those whose text stands in another document, too; if that is the
+    history of an e-mail, whose every line stands there in this order.
 
     That document's passages must be better ones among these or, as the history of an e-mail, worse ones: the
     first of those then takes the place. The best passage of all always stays, as does one whose document has
@@ -40,6 +42,7 @@ class _Comparison:
             if not one.tree_level:
                 self._parts.setdefault(one.document_id, []).append(one)
         self._texts = {document: _whole(parts) for document, parts in self._parts.items()}
+        self._quoting = {one.document_id for one in self._order if has_quotes(one.text)}
 
     def different(self) -> list[Passage]:
         if len(self._parts) > 1:
@@ -58,14 +61,14 @@ class _Comparison:
             if at < place:
                 self._remove(passage)
                 return
-            if _is_mail(first.text):
+            if has_quotes(first.text):
                 self._order.remove(first)
                 self._order.insert(place, first)
                 self._remove(passage)
                 return
 
     def _sayers(self, passage: Passage) -> list[str]:
-        """The documents that have each line of the passage, in this order, the best first."""
+        """The documents that say what the passage says, the best first."""
         probe = bare_text(max(passage.text.splitlines(), key=len))
         near = [
             document
@@ -78,7 +81,13 @@ class _Comparison:
         named = self._named(passage)
         if sum(map(len, lines)) < _LEAST:
             return []
-        found = [one for one in near if _has_in_order(self._texts[one], lines)]
+        whole = [_bare(passage.chunk_id, passage.text)]
+        is_quote = has_quotes(passage.text)
+        found = [
+            one
+            for one in near
+            if _has_in_order(self._texts[one], lines if is_quote or one in self._quoting else whole)
+        ]
         found = [one for one in found if named <= self._named(self._parts[one][0])]
         return sorted(found, key=lambda one: self._order.index(self._parts[one][0]))
 
@@ -98,8 +107,14 @@ class _Comparison:
 
 
 def _whole(parts: Iterable[Passage]) -> str:
-    """The texts of a document's passages, in their order there."""
-    return "".join(_bare(one.chunk_id, one.text) for one in sorted(parts, key=lambda one: one.position))
+    """The texts of a document's passages, in their order there; a line break is where one is missing."""
+    text, before = "", None
+    for one in sorted(parts, key=lambda one: one.position):
+        is_next = before is not None and one.position == before.position + 1
+        known = max(0, before.char_end - one.char_start) if is_next and before is not None else 0
+        text += ("" if is_next else "\n") + _bare(one.chunk_id, one.text[known:])
+        before = one
+    return text
 
 
 @lru_cache(maxsize=MOST_READ)  # by the id, too: see `answering.matching`
@@ -107,15 +122,29 @@ def _bare(_chunk_id: str, text: str) -> str:
     return bare_text(text)
 
 
-def _is_mail(text: str) -> bool:
-    return "\n>" in text or len(unframed_lines(text)) < sum(bool(line.strip()) for line in text.splitlines())
-
-
 def _has_in_order(text: str, lines: Iterable[str]) -> bool:
     place = 0
     for line in lines:
-        place = text.find(line, place)
+        place = _end_of(line, text, place)
         if place < 0:
             return False
-        place += len(line)
     return True
+
+
+def _end_of(line: str, text: str, start: int) -> int:
+    """Where a line ends in a text; -1 if it is not there as a whole: "12" is no part of "125" or "12.5"."""
+    for _ in range(_MOST_TRIES):
+        at = text.find(line, start)
+        if at < 0:
+            break
+        if not _is_within_number(text, at) and not _is_within_number(text, at + len(line)):
+            return at + len(line)
+        start = at + 1
+    return -1
+
+
+def _is_within_number(text: str, place: int) -> bool:
+    before, after = text[max(0, place - 2) : place], text[place : place + 2]
+    goes_on = after[:1].isdigit() or (after[:1] in (".", ",") and after[1:].isdigit())
+    ends = before[-1:] in (".", ",") and before[:1].isdigit() and after[:1].isdigit()
+    return (before[-1:].isdigit() and goes_on) or ends

@@ -165,3 +165,46 @@ def test_sections_of_passages(size: int) -> None:
         assert one.sections[0][1] == (
             f"Part {number // 5 * 5} › Part {number}" if number % 5 else f"Part {number}"
         )
+
+
+def test_headings_of_markdown_stand_where_they_are(tmp_path: Path) -> None:
+    """White space around them changes nothing, and those in comments are none."""
+    text = "Before.\n\n<!--\n# Draft\n-->\n\nAfter.\n\n## Terms  \n\nPaid.\n\n  ## Returns\n\nSent back.\n"
+    (tmp_path / "a").write_text(text)
+    (block,) = parsed(tmp_path / "a", "markup.from_markdown")
+    assert [(one.text, block.text[one.start :].split()[1]) for one in block.headings] == [
+        ("Terms", "Terms"),
+        ("Returns", "Returns"),
+    ]
+
+
+def test_running_headers_that_alternate(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a"), pagesize=(600, 800))
+    for page in range(6):
+        canvas.setFont("Times-Bold", 14)
+        canvas.drawString(50, 780, f"{page} Northern Seas Holding" if page % 2 else f"Annual report {page}")
+        canvas.drawString(50, 750, f"Chapter {'ABCDEF'[page]}")
+        canvas.setFont("Times-Roman", 10)
+        for line in range(20):
+            canvas.drawString(50, 720 - 14 * line, PROSE[:80])
+        canvas.showPage()
+    canvas.save()
+    found = [one.text for block in parsed(tmp_path / "a", "pdf.from_pdf") for one in block.headings]
+    assert [one for one in found if "Chapter" not in one] == ["Annual report 0", "1 Northern Seas Holding"]
+    assert len(found) == 8
+
+
+def test_lines_that_only_end_like_an_entry_of_the_outline(tmp_path: Path) -> None:
+    """The end of a paragraph, or a row of a table, above the heading itself."""
+    canvas = Canvas(str(tmp_path / "a"), pagesize=(600, 800))
+    canvas.setFont("Times-Roman", 10)
+    for at, title in enumerate(("Liquidity", "Revenue", "Outlook")):
+        canvas.bookmarkPage(str(at))
+        canvas.addOutlineEntry(title, str(at), 0)
+    told = ("sources of liquidity.", "Revenue 100 90", "2.1 Liquidity", "Revenue", "Market outlook")
+    for at, line in enumerate(told):
+        canvas.drawString(50, 780 - 40 * at, line)
+        canvas.drawString(50, 766 - 40 * at, PROSE[:90])
+    canvas.save()
+    found = [one.text for block in parsed(tmp_path / "a", "pdf.from_pdf") for one in block.headings]
+    assert found == ["2.1 Liquidity", "Revenue", "Market outlook"]

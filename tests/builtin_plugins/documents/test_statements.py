@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import openpyxl
 import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import ParagraphStyle, getSampleStyleSheet
+from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Table
 
 from builtin_plugins.documents.blocks import Block
@@ -19,6 +21,7 @@ from builtin_plugins.documents.cleaning import clean
 from builtin_plugins.documents.markup import from_html
 from builtin_plugins.documents.office import from_docx, from_xlsx
 from builtin_plugins.documents.pdf import from_pdf
+from builtin_plugins.documents.pdf.runs import LinePart, runs_of
 
 NORMAL = getSampleStyleSheet()["Normal"]
 CENTERED = ParagraphStyle("centered", NORMAL, alignment=1)
@@ -179,3 +182,65 @@ def test_other_years_further_down(tmp_path: Path) -> None:
     assert told == {"Net": {"\t2022\t2021"}, "Total": {"\t2020\t2019"}}
     assert "As of December 31\n\t2020\t2019\nTotal assets 0\t" in text
     assert text.count("\t2020\t2019\n") > 1
+
+
+@pytest.mark.parametrize("style", ["plain", "grid"])
+def test_shares_beside_years(tmp_path: Path, style: str) -> None:
+    """ "%" after a year is the name of a column, and the numbers below it keep their places."""
+    rows = [["", "2022", "%", "2021", "%"]]
+    rows += [[f"Sales {at}", f"{at + 3},210", "61.5", f"{at + 2},140", "58.3"] for at in range(8)]
+    table = Table(rows, colWidths=[200, 60, 60, 60, 60], style=STYLES[style])
+    lines = "\n".join(passages(tmp_path / "a.pdf", table)).splitlines()
+    assert "2022%" not in "".join(lines)
+    assert next(line for line in lines if "2022" in line).split() == ["2022", "%", "2021", "%"]
+    assert "Sales 7\t10,210\t61.5\t9,140\t58.3" in lines
+
+
+def test_hostile_places_take_no_time() -> None:
+    """Rows that only fit the nearest columns."""
+    places = [(0, 50), (0, 50), *[(20, 35), (0, 50)] * 950]
+    lines = [
+        [LinePart(left, -12 * at, left + 10, 10 - 12 * at) for left in lefts]
+        for at, lefts in enumerate(places)
+    ]
+    start = time.process_time()
+    assert [len(run.rows) for run in runs_of(lines)] == [len(lines)]
+    assert time.process_time() - start < 0.5
+
+
+def test_dashes_for_nothing(tmp_path: Path) -> None:
+    """A dash is lower than the numbers beside it, and on their line."""
+    rows = [
+        ["", "2022", "", "2021", "", "2020"],
+        ["Services", "18.1%", "", "—", "$", "751,473"],
+        ["Rents", "222", "$", "333", "$", "444"],
+        ["Grants", "—", "", "(3)", "", "5"],
+    ]
+    table = Table(rows, colWidths=[120, 55, 12, 55, 12, 55], style=[("ALIGN", (1, 0), (-1, -1), "RIGHT")])
+    (text,) = passages(tmp_path / "a.pdf", table)
+    assert text.strip() == (
+        "2022\t2021\t2020\nServices\t18.1%\t—\t$751,473\nRents\t222\t$333\t$444\nGrants\t—\t(3)\t5"
+    )
+
+
+def test_names_with_little_space_between(tmp_path: Path) -> None:
+    """Two years that look like one cell, above two numbers."""
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 800))
+    canvas.setFont("Helvetica", 10)
+    rows = [("Item", "2022", "2021"), *((f"Sales {at}", str(at + 12), str(at + 13)) for at in range(5))]
+    for at, row in enumerate(rows):
+        for right, cell in zip((90, 322, 349), row, strict=True):
+            canvas.drawRightString(right, 700 - 14 * at, cell)
+    canvas.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert block.text.splitlines()[:2] == ["Item\t2022\t2021", "Sales 0\t12\t13"]
+
+
+def test_names_as_wide_as_a_narrow_table(tmp_path: Path) -> None:
+    """Years above the amounts, as wide as the whole table, are not lost."""
+    amounts = ["—", "919,300", "838,300", "757,300", "—", "595,300", "514,300", "433,300", "683,279"]
+    rows = [["", ENDED, ""], ["Item", "", "2021"]]
+    rows += [[f"Sales {at}", "$" if at > 3 else "", amount] for at, amount in enumerate(amounts)]
+    style = [("SPAN", (1, 0), (2, 0)), ("ALIGN", (1, 0), (-1, -1), "RIGHT")]
+    (text,) = passages(tmp_path / "a.pdf", Table(rows, colWidths=[140, 12, 55], style=style))
+    assert text.startswith(f"Item\t{ENDED} 2021\nSales 0\t—\nSales 1\t919,300")

@@ -472,3 +472,22 @@ def test_what_stands_above_labels() -> None:
 
 def test_amounts_are_no_names() -> None:
     assert texts("Sales\t66,608\t62,286\nNet loss\t(4,935)\t(4,202)")[1] == "Net loss (4,935) (4,202)"
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["The loss is $5 billion (2021: $3.5 billion).\n", "Sales in Europe were 5 million\n"],
+)
+def test_an_amount_is_no_unit(above: str) -> None:
+    assert texts(above + STATEMENT)[-1] == "Net loss 2022: (4,935); 2021: (4,202)"
+
+
+def test_a_year_among_other_facts_names_no_column() -> None:
+    found = texts("Founded\t1998\nSeat\tOslo\nEmployees\t3,200\nShops\t41")
+    assert found == ["Founded 1998", "Seat Oslo", "Employees 3,200", "Shops 41"]
+    assert texts("Region\t2022\nEurope\t5\nAsia\t7")[2] == "Region: Asia; 2022: 7"
+
+
+def test_a_table_below_a_label_has_names_of_its_own() -> None:
+    found = texts("Model\tWeight\tPrice\nAurora 2\t2\t30\nDelivery\nCountry\tDays\nFrance\t3")
+    assert found[-1] == "Country: France; Days: 3"

@@ -135,3 +135,30 @@ async def test_names_that_the_question_asks_for(running: Running) -> None:
         found_in[question] = sorted(item["source"] for item in items)
     one, both = found_in.values()
     assert len(one) == 1 and both == ["bergen.md", "oslo.md"]
+
+
+BODY = " ".join("".join(SAID[1:3]).split())
+TITLE = "Which code opens the boathouse in Lervik"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{TITLE}\n{BODY}\nCode: 55312", f"{BODY}\nCode: 5531"),
+        (f"{TITLE}\n{BODY}\nCode: 5531.5", f"{BODY}\nCode: 5531"),
+        (
+            f"{TITLE}\n{BODY}\nCode: 4420\nValid in summer\nCode: 5531\nValid in summer",
+            f"{BODY}\nCode: 5531\nValid in summer",
+        ),
+        (f"{TITLE}\n{BODY}\nDoor 1\t25\nGate\t7", f"{BODY}\nDoor\t125\nGate\t7"),
+        (f"{TITLE}\nDate: 1 May 2026\nTo: all\n{BODY}", f"Date: 1 June 2026\nTo: all\n{BODY}"),
+    ],
+    ids=["longer", "more exact", "elsewhere", "other columns", "another date"],
+)
+async def test_amounts_that_only_look_alike(running: Running, one: str, other: str) -> None:
+    """A text is a copy only if all of it is in the other, without gaps and to the end of its numbers."""
+    ann = await somebody(running)
+    base = await make_base(ann)
+    await ingest(running, ann, base, "1.txt", one)
+    await ingest(running, ann, base, "2.txt", other)
+    assert sorted(item["source"] for item in await found(ann, base)) == ["1.txt", "2.txt"]
