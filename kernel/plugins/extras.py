@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
 from importlib.util import find_spec
 
 from packaging.requirements import Requirement
@@ -56,6 +56,12 @@ class Extras:
                 yield from self._packages(one.extras - seen, seen | one.extras)
             else:
                 yield one.name
+
+
+def extras_of(point: EntryPoint) -> list[str]:
+    """The extras that an entry point names. Python 3.11's own `EntryPoint.extras` splits names at hyphens."""
+    named = point.value.partition("[")[2].partition("]")[0]
+    return [name for part in named.split(",") if (name := part.strip())]
 
 
 def require(variable: str, extra: str, module: str) -> None:

@@ -23,7 +23,7 @@ from kernel.hooks.checks import hook_mismatch, strange_argument
 from kernel.hooks.manager import HookManager, brought
 from kernel.libs.background import run_bounded
 from kernel.observe.logs import mask
-from kernel.plugins.extras import Extras
+from kernel.plugins.extras import Extras, extras_of
 from kernel.plugins.places import Cause, place_of
 from kernel.version import API_VERSION, CODE_CONTRACT, DISTRIBUTION, fits_contract
 
@@ -160,7 +160,7 @@ def _candidate(
         return made() if isinstance(made, type) else made
 
     def not_installed() -> str | None:
-        return None if extras is None else extras.remedy(point.extras)
+        return None if extras is None else extras.remedy(extras_of(point))
 
     package = point.module.partition(".")[0]
     return Candidate(point.name, load, distribution, version, package, not_installed)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import Distribution, PathDistribution
+from importlib.metadata import Distribution, EntryPoint, PathDistribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel.errors import StartupError
-from kernel.plugins.extras import Extras, require
+from kernel.plugins.extras import Extras, extras_of, require
 from kernel.plugins.loading import Candidate, Plugin
 from kernel.testing import Start
 
@@ -44,6 +44,19 @@ def test_what_is_missing(acme: Distribution) -> None:
     assert extras.remedy(["sound"]) is None
     assert extras.remedy(["notes"]) == LINE
     assert extras.remedy(["all"]) == LINE.replace("[notes]", "[all]")
+
+
+@pytest.mark.parametrize(
+    ("value", "extras"),
+    [
+        ("acme.plugin:Notes", []),
+        ("acme.plugin:Notes [notes]", ["notes"]),
+        ("acme.plugin:Notes [old-notes, sound]", ["old-notes", "sound"]),
+    ],
+)
+def test_what_an_entry_point_names(value: str, extras: list[str]) -> None:
+    """A name with a hyphen is one name."""
+    assert extras_of(EntryPoint("notes", value, "platform.plugins")) == extras
 
 
 def test_a_setting_without_its_package() -> None:
