@@ -110,7 +110,7 @@ def _block(value: object) -> Block:
 
 def _placed(headings: deque[Heading], text: str, *, is_whole: bool) -> Iterator[Heading]:
     """Take the headings that are lines of a block's cleaned text, or of a part of it, with their places. One
-    that is no line of a whole block stands where the one before does.
+    that is not a line of a whole block gets the place of the one before it.
     """
     place = 0
     while headings:

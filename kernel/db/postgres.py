@@ -111,7 +111,7 @@ class PostgresUnits:
             unit = Unit(session, self._outbox, is_sqlite=False)
             try:
                 result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
-            except BaseException as error:  # a cancelled request returns its connection, too
+            except BaseException as error:  # boundary: a cancelled request returns its connection, too
                 await uninterrupted(greenlet_spawn(session.close))
                 if not (left and is_deadlock(error)):
                     raise

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import struct
-import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 _NO_NEW_PRIVS, _SECCOMP, _FILTER = 38, 22, 2
@@ -15,20 +15,13 @@ _CREATE_RULESET, _ENOSYS = 444, 38
 
 def run_without_landlock(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run `run()` in a thread of its own, for which the kernel knows no Landlock; raises what it raises."""
-    failures: list[BaseException] = []
 
     def begin() -> None:
-        try:
-            _refuse_landlock()
-            asyncio.run(run())
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failures.append(error)
+        _refuse_landlock()
+        asyncio.run(run())
 
-    thread = threading.Thread(target=begin)
-    thread.start()
-    thread.join()
-    for failure in failures:
-        raise failure
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(begin).result()
 
 
 def _refuse_landlock() -> None:

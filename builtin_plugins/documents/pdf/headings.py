@@ -49,9 +49,9 @@ class HeadingReader:
         """What was on the last two pages, without numbers: running headers may alternate."""
 
     def read(self, page: int, text_page: Any, text: str, tables: Collection[str]) -> list[Heading]:
-        """The headings on a page (from 0), from the top. An entry of the outline that is no line of the page
-        stands above it, if it is the only one. `text` is the whole text of the page, `tables` are lines that
-        belong to tables.
+        """The headings on a page (from 0), from the top. An entry of the outline that is not a line of the
+        page stands above it, if it is the only one. `text` is the whole text of the page, `tables` are lines
+        that belong to tables.
         """
         entries = self._outline.get(page, {})
         lines = [(at, line) for at, line in _lines(text) if line]
@@ -176,7 +176,7 @@ def _is_titled(line: str, title: str) -> bool:
 
 
 def _ends_with_title(line: str, title: str) -> bool:
-    """Whether a line ends with a title, and is no part of a text."""
+    """Whether a line ends with a title and could be a heading."""
     wanted = _only_letters(title)
     may_have = bool(wanted) and _may_have(line, title) and _may_head(line)
     return may_have and _only_letters(line).endswith(wanted)

@@ -81,7 +81,7 @@ def count_names(rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] =
 
 
 def begins_names(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a row in the midst of a table names its columns anew: years and the like above amounts, and
+    """Whether a row inside a table begins new column names: years and the like above amounts, and
     nothing, or a note, above the labels.
     """
     is_note = not row[0] or row[0][0] in "([" or row[0][-1] in ",:"

@@ -19,8 +19,8 @@ MOST_COMPARED = 60
 
 
 def without_copies(passages: Sequence[Passage], question: str) -> list[Passage]:
-    """The passages, best first, without those whose text stands in another document, too; if that is the
-    history of an e-mail, whose every line stands there in this order.
+    """The passages, best first, without those whose text another document has, too. In the history of an
+    e-mail it is enough that all lines are there, in the same order.
 
     That document's passages must be better ones among these or, as the history of an e-mail, worse ones: the
     first of those then takes the place. The best passage of all always stays, as does one whose document has
@@ -132,7 +132,7 @@ def _has_in_order(text: str, lines: Iterable[str]) -> bool:
 
 
 def _end_of(line: str, text: str, start: int) -> int:
-    """Where a line ends in a text; -1 if it is not there as a whole: "12" is no part of "125" or "12.5"."""
+    """Where a line ends in a text; -1 if it is not there as a whole: "12" is not in "125" or "12.5"."""
     for _ in range(_MOST_TRIES):
         at = text.find(line, start)
         if at < 0:

@@ -40,8 +40,8 @@ def unread_language(parsed: ParsedDocument, text: str, language: str | None, rea
     if len(said) < _LEAST_WORDS or common < max(_COMMON_WORDS, _SHARE * len(said), *others):
         return None
     return (
-        f"It seems to be in {_shown(language)}, which PLATFORM_RAG_OCR_LANGUAGES ({read}) does not name, so "
-        f"that many of its words were recognized wrongly. Add '{wanted}' to it (Debian: apt install "
+        f"It seems to be in {_english_name(language)}, which PLATFORM_RAG_OCR_LANGUAGES ({read}) does not "
+        f"name, so that many of its words were recognized wrongly. Add '{wanted}' to it (Debian: apt install "
         f"tesseract-ocr-{wanted}), then delete the document and upload it again."
     )
 
@@ -51,7 +51,7 @@ def _common(said: list[str], language: str) -> int:
     return sum(is_function_word(word, language) for word in said)
 
 
-def _shown(language: str) -> str:
+def _english_name(language: str) -> str:
     from babel import Locale
 
     return str(Locale("en").languages.get(language, language))

@@ -63,7 +63,7 @@ async def shelf(running: Running, mails: int, style: str) -> tuple[Actor, str, s
     return ann, base, await make_pipeline(ann, base)
 
 
-async def found(ann: Actor, base: str, **fields: object) -> list[dict[str, str]]:
+async def search_hits(ann: Actor, base: str, **fields: object) -> list[dict[str, str]]:
     path = f"/v1/rag/knowledge-bases/{base}/search"
     answer = await ann.post(path, json={"question": QUESTION, "top_k": 5, **fields})
     assert answer.status == 200, answer.body
@@ -81,7 +81,7 @@ async def test_a_thread_in_files_of_its_own(running: Running, style: str) -> Non
         assert ANSWER in one["answer"] and "[1]" in one["answer"]
         assert one["sources"][0]["source"].startswith("lervik-"), one["sources"][0]
     assert answer["confidence"] >= first["confidence"] - 0.1
-    items = await found(ben, base)
+    items = await search_hits(ben, base)
     saying = [item for item in items if ANSWER in item["text"]]
     assert len(items) == 5 and len(saying) <= 2, [item["text"][:80] for item in items]
 
@@ -97,7 +97,7 @@ async def test_a_file_that_was_stored_often(running: Running, options: dict[str,
     await ingest(running, ann, base, "old.md", text.format(4420))
     for name, other in OTHERS.items():
         await ingest(running, ann, base, name, other)
-    texts = [item["text"] for item in await found(ann, base, **options)]
+    texts = [item["text"] for item in await search_hits(ann, base, **options)]
     assert len(texts) == len(set(texts)) == options.get("top_k", 5)
     if len(texts) > 1:
         assert any("4420" in one for one in texts) and any("5531" in one for one in texts)
@@ -110,12 +110,12 @@ async def test_a_copy_that_is_deleted(running: Running) -> None:
     text = "The code of the boathouse in Lervik is 5531. " + SAID[1].replace("\n", " ")
     made = [await ingest(running, ann, base, f"copy-{number}.md", text + " " * number) for number in range(3)]
     for one in made[:2]:
-        (item,) = await found(ann, base)
+        (item,) = await search_hits(ann, base)
         assert item["text"] == text
         path = f"/v1/rag/knowledge-bases/{base}/documents/{item['document_id']}"
         assert (await ann.delete(path)).status in (200, 202, 204), one
         await running.run_jobs()
-    assert len(await found(ann, base)) == 1
+    assert len(await search_hits(ann, base)) == 1
 
 
 async def test_names_that_the_question_asks_for(running: Running) -> None:
@@ -161,4 +161,4 @@ async def test_amounts_that_only_look_alike(running: Running, one: str, other: s
     base = await make_base(ann)
     await ingest(running, ann, base, "1.txt", one)
     await ingest(running, ann, base, "2.txt", other)
-    assert sorted(item["source"] for item in await found(ann, base)) == ["1.txt", "2.txt"]
+    assert sorted(item["source"] for item in await search_hits(ann, base)) == ["1.txt", "2.txt"]
