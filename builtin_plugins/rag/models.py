@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -185,6 +186,45 @@ class Deletion(Base):
     sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     asked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When the newest document that may contain it was uploaded; later uploads may bring it back."""
+
+
+class MetadataField(Base):
+    """A field that the documents of a knowledge base have, and its type."""
+
+    __tablename__ = "rag_metadata_field"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    """`text`, `number`, `date`, `boolean` or `person`."""
+    many: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether a document may have several values."""
+    description: Mapped[str] = mapped_column(String(255), default="", server_default="")
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class MetadataValue(Base):
+    """One value of a document's field. A field with several values has a row for each.
+
+    `text` is the value of texts and the account's id for a person, `number` that of numbers; dates count as
+    seconds since 1970 (UTC), booleans as 0 and 1. `folded` is the text as it is compared: NFC, case-folded.
+    """
+
+    __tablename__ = "rag_metadata_value"
+    __table_args__ = (
+        Index("ix_rag_metadata_value_folded", "knowledge_base_id", "field", "folded", "document_id"),
+        Index("ix_rag_metadata_value_number", "knowledge_base_id", "field", "number", "document_id"),
+    )
+
+    document_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    field: Mapped[str] = mapped_column(String(64), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, default=0)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36))
+    text: Mapped[str | None] = mapped_column(String(512))
+    folded: Mapped[str | None] = mapped_column(String(512))
+    number: Mapped[float | None] = mapped_column(Float(53))
+    origin: Mapped[str] = mapped_column(String(16))
+    """Who said so: `hand`, `source`, `rule` or `file`. An earlier one in this order wins."""
 
 
 class Pipeline(Owned, Base):

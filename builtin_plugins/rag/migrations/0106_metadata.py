@@ -1,0 +1,43 @@
+"""Fields of documents, and their values."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from kernel.sdk import UtcDateTime
+
+revision = "0106"
+down_revision = "0105"
+branch_labels = None
+depends_on = None
+
+_VALUES = "rag_metadata_value"
+
+
+def upgrade() -> None:
+    op.create_table(
+        "rag_metadata_field",
+        sa.Column("knowledge_base_id", sa.String(36), nullable=False),
+        sa.Column("name", sa.String(64), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("many", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("description", sa.String(255), server_default="", nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("knowledge_base_id", "name", name=op.f("pk_rag_metadata_field")),
+    )
+    op.create_table(
+        _VALUES,
+        sa.Column("document_id", sa.String(36), nullable=False),
+        sa.Column("field", sa.String(64), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("knowledge_base_id", sa.String(36), nullable=False),
+        sa.Column("text", sa.String(512), nullable=True),
+        sa.Column("folded", sa.String(512), nullable=True),
+        sa.Column("number", sa.Float(53), nullable=True),
+        sa.Column("origin", sa.String(16), nullable=False),
+        sa.PrimaryKeyConstraint("document_id", "field", "position", name=op.f(f"pk_{_VALUES}")),
+    )
+    for column in ("folded", "number"):
+        columns = ["knowledge_base_id", "field", column, "document_id"]
+        op.create_index(f"ix_{_VALUES}_{column}", _VALUES, columns)
