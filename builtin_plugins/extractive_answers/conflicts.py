@@ -11,6 +11,7 @@ from builtin_plugins.extractive_answers.windows import Window
 from builtin_plugins.rag.api import QuotablePassage, QuotableSentence
 
 _TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _LEAST_SHARED = 4
 """Words that two sentences must share: shorter ones are alike by chance."""
 _NEGATIONS = frozenset(
@@ -36,6 +37,13 @@ _NEGATIONS = frozenset(
 )
 
 
+_WORDS_OF_NAME = re.compile(r"[^\W\d_]+\d+\w*|[^\W\d_]+")
+_VERSION = re.compile(
+    r"v\d{1,2}|rev\d*|version|draft|final|copy|new|old|entwurf|kopie|neu|alt|txt|md|pdf|docx?|odt|html?"
+)
+"""What tells versions of a document apart in its name, beside numbers."""
+
+
 class Conflict(NamedTuple):
     """Two sentences that contradict each other, by passage and index."""
 
@@ -44,28 +52,39 @@ class Conflict(NamedTuple):
 
 
 def find_conflict(window: Window, passages: Sequence[QuotablePassage]) -> Conflict | None:
-    """What another document says differently than a sentence of the window that is about the question."""
+    """What another document of the same name says differently than the window's best sentence.
+
+    Documents of different names, such as the rules for two countries, may be about different things.
+    """
     home = passages[window.passage]
-    for at in range(window.first, window.last + 1):
-        sentence = home.sentences[at]
-        if sentence.is_heading or sentence.stands_alone or not sentence.words:
-            continue
-        tokens = _tokens(sentence)
-        for passage, index, other in _others(home, passages):
-            if contradict(tokens, _tokens(other)):
-                return Conflict((window.passage, at), (passage, index))
+    places = range(window.first, window.last + 1)
+    best = max(places, key=lambda at: (len(home.sentences[at].words), -at))
+    sentence = home.sentences[best]
+    if sentence.is_heading or sentence.stands_alone or not sentence.words:
+        return None
+    tokens = _tokens(sentence)
+    for passage, index, other in _others(home, passages):
+        if contradict(tokens, _tokens(other)):
+            return Conflict((window.passage, best), (passage, index))
     return None
 
 
 def _others(
     home: QuotablePassage, passages: Sequence[QuotablePassage]
 ) -> Iterator[tuple[int, int, QuotableSentence]]:
+    name = _name_of(home)
     for at, passage in enumerate(passages):
-        if passage.passage.document_id == home.passage.document_id:
+        if passage.passage.document_id == home.passage.document_id or not name or _name_of(passage) != name:
             continue
         for index, sentence in enumerate(passage.sentences):
             if not (sentence.is_heading or sentence.stands_alone):
                 yield at, index, sentence
+
+
+def _name_of(passage: QuotablePassage) -> frozenset[str]:
+    """The words of a document's name that say what it is, without what tells its versions apart."""
+    words = _WORDS_OF_NAME.findall(unicodedata.normalize("NFKC", passage.passage.source).casefold())
+    return frozenset(word for word in words if not _VERSION.fullmatch(word))
 
 
 def _tokens(sentence: QuotableSentence) -> list[str]:
@@ -96,5 +115,7 @@ def contradict(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def _is_value(tokens: Sequence[str]) -> bool:
     """A number, with a word at most, or a day with its month and year."""
-    numbers = sum(token[0].isdigit() for token in tokens)
-    return 0 < numbers <= 2 and len(tokens) - numbers <= 1 and tokens[-1][0].isdigit() | (numbers == 1)
+    numbers = [token for token in tokens if token[0].isdigit()]
+    if len(tokens) - len(numbers) > 1:
+        return False
+    return len(numbers) == 1 or (len(numbers) == 2 and _YEAR.fullmatch(tokens[-1]) is not None)

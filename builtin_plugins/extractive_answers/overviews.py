@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from builtin_plugins.extractive_answers.overview_questions import (
     OverviewQuestion,
@@ -40,50 +39,47 @@ async def answer_overview(question: str, shelf: DocumentShelf) -> Overview | Non
     asked = overview_question(question)
     if asked is None:
         return None
-    match asked.kind:
-        case "count":
-            return await _count(asked, shelf)
-        case "contents":
-            return await _contents(asked, shelf)
-        case "changes":
-            return await _changes(asked, shelf)
-        case "summary":
-            return await _summary(asked, shelf)
-
-
-async def _count(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
-    kinds = await shelf.kinds()
-    return Overview("count", f"{_number_of(asked, kinds)}.")
-
-
-def _number_of(asked: OverviewQuestion, kinds: Counter[str]) -> str:
-    """The number of documents, also of each kind if there are several: "Documents here: 3 (2 pdf, 1 md)"."""
-    each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()) if len(kinds) > 1 else ""
-    return f"{asked.words.number}: {kinds.total()}" + (f" ({each})" if each else "")
+    if asked.kind == "summary":
+        return await _summary(asked, shelf)
+    if asked.kind == "changes":
+        return await _changes(asked, shelf)
+    return await _contents(asked, shelf)
 
 
 async def _contents(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
-    kinds = await shelf.kinds()
-    listed = await shelf.latest(_SHOWN)
-    lines, passages = [f"{_number_of(asked, kinds)}. {asked.words.contents}:"], list[Passage]()
-    for document in listed:
-        opening = next(iter(await shelf.opening(document, 1)), None)
-        text = _beginning(opening) if opening else ""
-        if opening and text:
-            passages.append(opening.passage)
-            lines.append(f"- {document.name}: {text} [{len(passages)}]")
-        else:
-            lines.append(f"- {document.name}")
-    return Overview("contents", "\n".join(lines), passages)
+    """How many documents there are, of each kind if there are several, and what the newest begin with."""
+    kinds, words = await shelf.kinds(), asked.words
+    each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()) if len(kinds) > 1 else ""
+    number = f"{words.number}: {kinds.total()}" + (f" ({each})" if each else "")
+    if not kinds:
+        return Overview(asked.kind, f"{number}.")
+    listed, passages = await _listed(shelf, lambda document, beginning: f"{document.name}: {beginning}")
+    return Overview(asked.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
 
 
 async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
-    words = asked.words
-    lines = [f"{words.changes}:"]
+    """The documents that are new or were replaced last, with the day and the version."""
+
+    def line(document: ShelvedDocument, _: str) -> str:
+        version = f" ({asked.words.version} {document.version})" if document.version > 1 else ""
+        return f"{document.name}, {document.uploaded_at:%Y-%m-%d}{version}"
+
+    listed, passages = await _listed(shelf, line)
+    return Overview(asked.kind, "\n".join([f"{asked.words.changes}:", *listed]), passages)
+
+
+async def _listed(
+    shelf: DocumentShelf, line: Callable[[ShelvedDocument, str], str]
+) -> tuple[list[str], list[Passage]]:
+    """A line for each of the newest documents, from it and its beginning, and the passages that they cite."""
+    lines, passages = list[str](), list[Passage]()
     for document in await shelf.latest(_SHOWN):
-        version = f" ({words.version} {document.version})" if document.version > 1 else ""
-        lines.append(f"- {document.name}, {document.uploaded_at:%Y-%m-%d}{version}")
-    return Overview("changes", "\n".join(lines))
+        opening = next(iter(await shelf.opening(document, 1)), None)
+        if opening is None:
+            continue
+        passages.append(opening.passage)
+        lines.append(f"- {line(document, _beginning(opening))} [{len(passages)}]")
+    return lines, passages
 
 
 async def _summary(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview | None:

@@ -57,7 +57,7 @@ def _runs(blocks: Sequence[tuple[str, bool]]) -> list[list[int]]:
     """Runs of adjacent short lines, either all list items or none."""
     runs: list[list[int]] = []
     for at, (block, follows) in enumerate(blocks):
-        if not _is_short(block):
+        if not (_is_short(block) or _has_values(block)):
             continue
         if follows and runs and runs[-1][-1] == at - 1 and _is_item(blocks[at - 1][0]) == _is_item(block):
             runs[-1].append(at)
@@ -79,7 +79,9 @@ def is_value_line(text: str) -> bool:
 
 def _has_values(line: str) -> bool:
     """Whether a line is a date, a time or the like: "Saturday, 12 September 2026", "10:30 a.m."."""
-    if len(line) > _LONGEST or MARKED.match(line) or len(line.split()) > _MOST_WORDS:
+    if len(line) > _LONGEST or len(line.split()) > _MOST_WORDS or is_prose(line):
+        return False
+    if "|" in line or "\t" in line or ": " in line or MARKED.match(line):
         return False
     return len(_NUMBERS.findall(_LEADING_NUMBER.sub("", line, count=1))) >= _LEAST_NUMBERS
 
@@ -97,8 +99,7 @@ def _is_brief(body: str) -> bool:
 
 def _is_short(block: str) -> bool:
     body = body_of(block)
-    is_brief = _is_brief(body) or (_has_values(block) and "|" not in block and "\t" not in block)
-    return is_brief and ": " not in body and not MARKED.match(block) and not is_rule(block)
+    return _is_brief(body) and ": " not in body and not MARKED.match(block) and not is_rule(block)
 
 
 def _is_item(block: str) -> bool:

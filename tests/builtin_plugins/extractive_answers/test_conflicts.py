@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
+from builtin_plugins.rag.api import Support
 from tests.builtin_plugins.extractive_answers.judging import judged, passages
 
 HOTEL = "How much may a hotel cost per night?"
+LIMITS = ("A hotel may cost up to 185 euro per night.", "A hotel may cost up to 210 euro per night.")
+VERSIONS = ("travel_policy_2025.pdf", "Travel policy 2026 final.docx")
+
+
+def answered(question: str, *texts: str, names: Sequence[str] = VERSIONS) -> Support:
+    """What is made of passages of documents with these names."""
+    given = zip(passages(*texts), names, strict=True)
+    return judged(question, [replace(one, source=name) for one, name in given])
 
 
 @pytest.mark.parametrize(
     ("question", "one", "other"),
     [
-        (HOTEL, "A hotel may cost up to 185 euro per night.", "A hotel may cost up to 210 euro per night."),
+        (HOTEL, *LIMITS),
         (
             "When does the new policy apply?",
             "The new travel policy applies from 1 March 2025.",
@@ -31,9 +43,8 @@ HOTEL = "How much may a hotel cost per night?"
     ],
 )
 def test_both_are_quoted(question: str, one: str, other: str) -> None:
-    found = judged(
-        question, passages(f"Welcome. {one} Please keep to it.", f"Our house rules. {other} Thank you.")
-    )
+    texts = (f"Welcome. {one} Please keep to it.", f"Our house rules. {other} Thank you.")
+    found = answered(question, *texts)
     assert found.differ and {quote.text for quote in found.quotes} == {one, other}
     assert {quote.passage for quote in found.quotes} == {0, 1}
 
@@ -63,11 +74,17 @@ def test_both_are_quoted(question: str, one: str, other: str) -> None:
     ],
 )
 def test_what_only_looks_alike_is_none(question: str, one: str, other: str) -> None:
-    assert not judged(question, passages(one, other)).differ
+    assert not answered(question, one, other).differ
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("rules-norway.md", "rules-poland.md"), ("V220 manual.pdf", "V230 manual.pdf"), ("1.txt", "2.txt")],
+)
+def test_documents_of_other_names_may_be_about_other_things(names: Sequence[str]) -> None:
+    assert not answered(HOTEL, *LIMITS, names=names).differ
 
 
 def test_a_document_does_not_contradict_itself() -> None:
     """A policy has a limit for each city, and its history in an appendix."""
-    text = "A hotel in Oslo may cost up to 185 euro per night. "
-    text += text.replace("185", "210")
-    assert not judged(HOTEL, passages(text)).differ
+    assert not judged(HOTEL, passages(" ".join(LIMITS))).differ

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -40,8 +41,8 @@ async def shelf(running: Running) -> TwoOfThree:
 
 async def test_documents_are_counted(shelf: TwoOfThree) -> None:
     answer = await ask(shelf.ann, shelf.pipeline, "How many documents do I have?")
-    assert answer["method_details"]["overview"] == "count" and answer["sources"] == []
-    assert "3 (2 md, 1 txt)" in answer["answer"] and answer["model_used"] == "extractive"
+    assert answer["method_details"]["overview"] == "count" and len(answer["sources"]) == 3
+    assert "3 (2 md, 1 txt)." in answer["answer"] and answer["model_used"] == "extractive"
 
 
 async def test_only_filtered_documents_are_counted(shelf: TwoOfThree) -> None:
@@ -51,7 +52,8 @@ async def test_only_filtered_documents_are_counted(shelf: TwoOfThree) -> None:
         "Wie viele Dokumente gibt es?",
         metadata_filter={"source": "rules-2026.txt"},
     )
-    assert answer["answer"].rstrip(".").endswith(": 1")
+    assert ": 1." in answer["answer"]
+    assert [source["source"] for source in answer["sources"]] == ["rules-2026.txt"]
 
 
 @pytest.mark.parametrize("method", ["standard", "corrective", "auto"])
@@ -64,6 +66,24 @@ async def test_documents_are_listed_with_what_they_begin_with(shelf: TwoOfThree,
     ]
     for number, (line, source) in enumerate(zip(lines, answer["sources"], strict=True), 1):
         assert line.endswith(f" [{number}]") and source["source"] in line
+
+
+async def test_changes_are_listed_with_versions(running: Running, shelf: TwoOfThree) -> None:
+    base = await make_base(shelf.ann)
+    for text in (OLD, NEW):
+        form = aiohttp.FormData()
+        form.add_field("file", text.encode(), filename="rules.md")
+        path = f"/v1/rag/knowledge-bases/{base}/documents/by-path/rules.md"
+        assert (await shelf.ann.put(path, data=form)).status == 202
+        await running.run_jobs()
+    found = await ask(shelf.ann, await make_pipeline(shelf.ann, base), "What changed?")
+    assert "(version 2) [1]" in found["answer"] and len(found["sources"]) == 1
+
+
+async def test_no_documents_are_none(shelf: TwoOfThree) -> None:
+    empty = await make_pipeline(shelf.ann, await make_base(shelf.ann))
+    answer = await ask(shelf.ann, empty, "How many documents are here?")
+    assert ": 0." in answer["answer"] and answer["sources"] == []
 
 
 async def test_a_document_is_summarized_by_its_headings(shelf: TwoOfThree) -> None:
