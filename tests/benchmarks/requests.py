@@ -1,6 +1,7 @@
 """B1 to B4 and B23: requests on the gateway, forwarding, start, idle memory, health (design.md section 4).
 
-B1 is the geometric mean over four routes: two answers that tell of declarations, one row, a list.
+B1 asks for half of a bare handler's rate where the answer tells of declarations, and a quarter where rows are
+read (one, and a list), with a p99 below three times that of the bare handler.
 
 python -m tests.benchmarks.requests
 """
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 
 import aiohttp
 import psutil
@@ -38,7 +39,7 @@ class Run:
 
 async def requests(folder: Path) -> list[Row]:
     """B1: authenticated GETs against bare handlers that return the same bytes, in turns."""
-    rows, ratios = [], []
+    rows = list[Row]()
     async with platform(folder / "home", "--no-worker") as served:
         token = await account(served)
         routes = ("/v1/permissions", "/v1/auth/capabilities", await _fill(served, token), BASES)
@@ -48,8 +49,8 @@ async def requests(folder: Path) -> list[Row]:
                 rate = median(ours.result.rate for _, ours in full) / 3
                 calm = [await _pair(baseline, served, path, token, rate) for _ in range(ROUNDS)]
             what = "one row" if path == routes[2] else path
-            ratios.append(median(ours.result.rate / theirs.result.rate for theirs, ours in full))
-            rows += [_capacity(what, full), _p99(f"{what}, {_offered(rate)}", calm)]
+            least = 0.25 if path in routes[2:] else 0.5
+            rows += [_capacity(what, full, least), _p99(f"{what}, {_offered(rate)}", calm)]
         key = await _key(served, token)
         async with bare(await _body(served.url + routes[2], key), folder) as baseline:
             full = [await _pair(baseline, served, routes[2], key) for _ in range(ROUNDS)]
@@ -60,11 +61,7 @@ async def requests(folder: Path) -> list[Row]:
                 rate = median(ours.result.rate for _, ours in full)
                 row = _capacity(path, full)
                 rows.append(replace(row, budget="B23", wanted=">= 3,000/s", met=rate >= 3000))
-    mean = geometric_mean(ratios)
-    return [
-        Row("B1", "authenticated GETs, requests/s", f"{mean:.2f} of bare", ">= 0.25", mean >= 0.25),
-        *rows,
-    ]
+    return rows
 
 
 async def _fill(served: Served, token: str) -> str:
@@ -86,13 +83,14 @@ async def _key(served: Served, token: str) -> str:
         return str((await answer.json())["token"])
 
 
-def _capacity(what: str, pairs: Sequence[tuple[Run, Run]]) -> Row:
+def _capacity(what: str, pairs: Sequence[tuple[Run, Run]], least: float = 0.0) -> Row:
     ratio = median(ours.result.rate / theirs.result.rate for theirs, ours in pairs)
     mine, bares = (median(pair[i].result.rate for pair in pairs) for i in (1, 0))
     errors = sum(ours.result.errors for _, ours in pairs)
     cpu = f"{median(o.cpu for _, o in pairs):.0f} us against {median(t.cpu for t, _ in pairs):.0f} us"
     figure = f"{ratio:.2f} ({mine:,.0f}/s against {bares:,.0f}/s, {errors} errors; {cpu})"
-    return Row("B1", f"{what}, requests/s", figure, "-", not errors)
+    wanted = f">= {least} of bare" if least else "-"
+    return Row("B1", f"{what}, requests/s", figure, wanted, not errors and ratio >= least)
 
 
 def _offered(rate: float) -> str:
@@ -103,7 +101,7 @@ def _p99(how: str, pairs: Sequence[tuple[Run, Run]]) -> Row:
     ratio = median(ours.result.p99 / theirs.result.p99 for theirs, ours in pairs)
     mine, bares = (median(pair[i].result.p99 for pair in pairs) for i in (1, 0))
     figure = f"{ratio:.2f} x bare ({mine:.2f} ms against {bares:.2f} ms)"
-    return Row("B1", f"{how}, p99", figure, "-", True)
+    return Row("B1", f"{how}, p99", figure, "< 3 x", ratio < 3)
 
 
 async def _pair(
