@@ -14,7 +14,7 @@ from sqlalchemy import String, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.kinds import FieldValue
-from builtin_plugins.rag.models import MetadataValue, ShadowedValue
+from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
 from kernel.sdk import Unit
 from kernel.sdk.storage import Among, Ids
 
@@ -164,12 +164,17 @@ def remove_values(unit: Unit, document_ids: Collection[str]) -> int:
     return removed
 
 
-def remove_fields_values(unit: Unit, base_id: str, field: str | None = None) -> None:
-    """Remove the values of one field, or of all, from every document of a knowledge base."""
+def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
+    """Remove the values of a field from every document of a knowledge base."""
     for table in (_VALUE, _SHADOWED):
-        mine = table.c.knowledge_base_id == base_id
-        of_field = mine if field is None else mine & (table.c.field == field)
+        of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == field)
         unit.session.execute(delete(table).where(of_field))
+
+
+def remove_declarations(unit: Unit, base_id: str) -> None:
+    """Remove the fields and rules of a deleted knowledge base; its values go with its documents."""
+    for table in (MetadataField, MetadataRule):
+        unit.session.execute(delete(table).where(table.knowledge_base_id == base_id))
 
 
 def count_values(session: Session, base_id: str, document_ids: Collection[str] | None) -> int:
@@ -183,3 +188,12 @@ def count_values(session: Session, base_id: str, document_ids: Collection[str] |
             mine = Among(table.c.document_id, bindparam("ids", type_=Ids(String)))
             counted += session.scalar(query.where(mine), {"ids": list(document_ids)}) or 0
     return counted
+
+
+def remove_person(unit: Unit, account_id: int) -> None:
+    """Remove a deleted account from the fields of persons."""
+    fields = select(MetadataField.knowledge_base_id, MetadataField.name)
+    for base_id, name in unit.session.execute(fields.where(MetadataField.kind == "person")).all():
+        for table in (_VALUE, _SHADOWED):
+            of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == name)
+            unit.session.execute(delete(table).where(of_field, table.c.folded == str(account_id)))
