@@ -16,8 +16,9 @@ Properties = Mapping[str, Sequence[str]]
 """What a file says about itself, by the names of built-in fields."""
 
 
-def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Properties]]) -> None:
-    """Store what is known of documents that are published in this unit, which has locked them.
+def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Properties | None]]) -> None:
+    """Store what is known of documents that are published in this unit, which has locked them; without
+    properties, what their files say is stored already.
 
     A version takes over what was set by hand on the one before it, unless it has values of its own.
     """
@@ -28,7 +29,8 @@ def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Pro
         own = layers[document.id]
         for before in earlier[document.id]:
             _carry(own, layers[before.id])
-        own.replace("file", values_in(properties))
+        if properties is not None:
+            own.replace("file", values_in(properties))
         own.replace("rule", {} if rules is None else rules.values(document))
     write_layers(unit, base_id, {document.id: layers[document.id] for document, _ in read})
 

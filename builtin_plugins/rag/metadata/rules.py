@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -73,11 +73,11 @@ def _whoever(definition: FieldDefinition, given: object) -> People:
 
 def read_rules(session: Session, kb_id: str) -> Rules | None:
     """The rules of a knowledge base; None without any."""
-    rules = _stored(session, kb_id)
+    rules = stored_rules(session, kb_id)
     return Rules(rules, fields_of(session, kb_id)) if rules else None
 
 
-def _stored(session: Session, kb_id: str) -> list[RuleIn]:
+def stored_rules(session: Session, kb_id: str) -> list[RuleIn]:
     query = select(MetadataRule).where(MetadataRule.knowledge_base_id == kb_id)
     rows = session.scalars(query.order_by(MetadataRule.position))
     return [RuleIn(pattern=row.pattern, field=row.field, value=row.value, part=row.part) for row in rows]
@@ -91,7 +91,7 @@ async def list_rules(caller: Caller, kb_id: str) -> RulesOut:
 
 def _list(session: Session, scope: Scope, kb_id: str) -> RulesOut:
     knowledge_bases.find(session, scope, kb_id)
-    return RulesOut(rules=_stored(session, kb_id))
+    return RulesOut(rules=stored_rules(session, kb_id))
 
 
 async def put_rules(caller: Caller, kb_id: str, rules: Sequence[RuleIn]) -> RulesChanged:
@@ -107,7 +107,8 @@ async def put_rules(caller: Caller, kb_id: str, rules: Sequence[RuleIn]) -> Rule
 
 def _put(unit: Unit, scope: Scope, kb_id: str, rules: Sequence[RuleIn], people: People) -> RulesChanged:
     base = loading.hold_own(unit.session, scope, kb_id)
-    checked = list(_checked(rules, GivenValues(fields_of(unit.session, kb_id), people)))
+    given = GivenValues(fields_of(unit.session, kb_id), people)
+    checked = [checked_rule(number, rule, given) for number, rule in enumerate(rules)]
     unit.session.execute(delete(MetadataRule).where(MetadataRule.knowledge_base_id == kb_id))
     for position, rule in enumerate(checked):
         unit.session.add(MetadataRule(knowledge_base_id=kb_id, position=position, **rule.model_dump()))
@@ -117,28 +118,29 @@ def _put(unit: Unit, scope: Scope, kb_id: str, rules: Sequence[RuleIn], people: 
     return RulesChanged(rules=checked, job_id=job_id)
 
 
-def _checked(rules: Sequence[RuleIn], given: GivenValues) -> Iterable[RuleIn]:
-    for number, rule in enumerate(rules):
-        place, name = ("body", "rules", number), nfc(rule.field)
-        try:
-            pattern = PathPattern(rule.pattern)
-        except PatternRefused as error:
-            raise Unprocessable.field((*place, "pattern"), str(error), rule.pattern[:80]) from None
-        try:
-            definition, value = given.field(name), rule.value
-            if value is not None and not given.read_field(name, value):
-                raise FieldRefused(name, "must have a value, or null to use a part of the path")
-        except FieldRefused as error:
-            raise Unprocessable.field((*place, "field"), error.why, name) from None
-        part = None if rule.part is None else nfc(rule.part)
-        if value is None and (definition.kind == "person" or (part or name) not in pattern.parts):
-            why = f"needs a value, or a part of its pattern to use: {{{part or name}}}"
-            raise Unprocessable.field((*place, "value"), why)
-        if definition.kind == "person":
-            several = value if isinstance(value, list) else [value]
-            value = [given.people.find(one) for one in several]
-            value = value if definition.many else value[0]
-        yield RuleIn(pattern=nfc(rule.pattern), field=name, value=value, part=part)
+def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
+    """A rule that can be stored. Raises Unprocessable about the rule of this number."""
+    place, name = ("body", "rules", number), nfc(rule.field)
+    try:
+        pattern = PathPattern(rule.pattern)
+    except PatternRefused as error:
+        raise Unprocessable.field((*place, "pattern"), str(error), rule.pattern[:80]) from None
+    try:
+        definition, value = given.field(name), rule.value
+        if value is not None and not given.read_field(name, value):
+            raise FieldRefused(name, "must have a value, or null to use a part of the path")
+    except FieldRefused as error:
+        raise Unprocessable.field((*place, "field"), error.why, name) from None
+    part = None if rule.part is None else nfc(rule.part)
+    is_person = definition.kind == "person"
+    if value is None and (is_person or (part or name) not in pattern.parts):
+        why = "needs a value" if is_person else f"needs a value, or a part of its pattern: {{{part or name}}}"
+        raise Unprocessable.field((*place, "value"), why)
+    if is_person:
+        several = value if isinstance(value, list) else [value]
+        accounts = [given.people.find(one) for one in several]
+        value = accounts if definition.many else accounts[0]
+    return RuleIn(pattern=nfc(rule.pattern), field=name, value=value, part=part)
 
 
 async def apply_rules(platform: Platform, payload: RulesPayload, progress: Progress) -> str:

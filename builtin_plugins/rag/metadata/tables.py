@@ -199,9 +199,10 @@ def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: P
     changed, rows, seen = 0, iter(table.rows), set[str]()
     while some := list(islice(rows, _AT_ONCE)):
         found = _documents(unit, kb_id, table.columns, some, problems)
-        again = [line for line, document_id in found.items() if document_id in seen]
-        problems += [(line, "", "is about a document that an earlier line is about") for line in again]
-        seen.update(found.values())
+        for line, document_id in sorted(found.items()):
+            if document_id in seen:
+                problems.append((line, "", "is about a document that an earlier line is about"))
+            seen.add(document_id)
         layers = read_layers(unit.session, sorted(set(found.values())))
         for line, row in some:
             if line in found:
@@ -211,7 +212,7 @@ def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: P
         changed += sum(bool(one.changed) for one in layers.values())
         write_layers(unit, kb_id, layers)
     if problems:
-        raise _refusal(problems[:_MOST_PROBLEMS])
+        raise _refusal(sorted(problems)[:_MOST_PROBLEMS])
     return MetadataEdited(documents=changed)
 
 

@@ -6,10 +6,22 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
+from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
+from builtin_plugins.rag.schemas_receipts import Receipt
+from builtin_plugins.rag.services.verification import look_again
 from kernel.testing import Actor, Reply, Running
-from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, problems, record
-from tests.builtin_plugins.rag.test_versions import form_of
+from tests.builtin_plugins.rag.rag_support import (
+    NOWHERE,
+    ingest,
+    make_base,
+    path_of,
+    problems,
+    record,
+    somebody,
+)
+from tests.builtin_plugins.rag.test_versions import form_of, put
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -125,3 +137,175 @@ async def test_fields_are_listed_changed_and_removed(running: Running, ann: Acto
     assert (await ann.get(f"{BASES}/{base}/fields/caf\u00e9")).json()["code"] == "field_not_found"
     await declare(ann, base, "caf\u00e9", "text")
     assert (await record(ann, base, document))["metadata"] == {}
+
+
+async def test_what_is_set_by_hand_wins_and_what_it_hid_comes_back(
+    running: Running, ann: Actor, base: str
+) -> None:
+    """Hand before rule before file; null empties a field that the file fills."""
+    page = "---\ntitle: Of the file\nauthor: [Ada, Bo]\ndate: 2024-05-06\n---\n\nText of the page.\n"
+    await put_rules(running, ann, base, {"pattern": "*.md", "field": "title", "value": "Of a rule"})
+    document = (await ingest(running, ann, base, "a.md", page))["document_id"]
+
+    async def title() -> tuple[Any, Any]:
+        shown = (await ann.get(path_of(base, document, "/metadata"))).json()
+        return shown["metadata"].get("title"), shown["origins"].get("title")
+
+    read = (await record(ann, base, document))["metadata"]
+    assert (read["author"], read["created"]) == (["Ada", "Bo"], "2024-05-06")
+    assert await title() == ("Of a rule", "rule")
+    await change(ann, base, document, title="Of a hand")
+    assert await title() == ("Of a hand", "hand")
+    await change(ann, base, document, title=None)
+    assert await title() == (None, None)
+    other = (await ingest(running, ann, base, "b.md", page + "More.\n"))["document_id"]
+    await put_rules(running, ann, base)
+    assert (await record(ann, base, other))["metadata"]["title"] == "Of the file"
+    assert await title() == (None, None)
+
+
+async def test_rules_read_paths(running: Running, ann: Actor, base: str) -> None:
+    """A part of the path as a number, several rules for one field of several values, and others untouched."""
+    await declare(ann, base, "year", "number")
+    for path in ("contracts/2026/lease.md", "contracts/none/x.md", "notes/a.md"):
+        assert (await put(ann, base, path, f"# {path}\n\nSome text.\n")).status == 202
+    await running.run_jobs()
+    rules = [
+        {"pattern": "contracts/{year}/*.md", "field": "year"},
+        {"pattern": "contracts/**", "field": "tags", "value": ["contract"]},
+        {"pattern": "**/*{what}.md", "field": "tags", "part": "what"},
+    ]
+    assert (await put_rules(running, ann, base, *rules)).status == 202
+    listed = (await ann.get(f"{BASES}/{base}/documents")).json()["items"]
+    found = {one["path"]: (one["metadata"].get("year"), one["metadata"].get("tags")) for one in listed}
+    assert found == {
+        "contracts/2026/lease.md": (2026, ["contract", "lease"]),
+        "contracts/none/x.md": (None, ["contract", "x"]),
+        "notes/a.md": (None, ["a"]),
+    }
+    stored = (await ann.get(f"{BASES}/{base}/metadata-rules")).json()["rules"]
+    assert [one["pattern"] for one in stored] == [one["pattern"] for one in rules]
+    for rule, place in (
+        ({"pattern": "a//b", "field": "year", "value": 1}, "pattern"),
+        ({"pattern": "a/{x", "field": "year", "value": 1}, "pattern"),
+        ({"pattern": "a/*", "field": "year", "value": "x"}, "field"),
+        ({"pattern": "a/*", "field": "year"}, "value"),
+        ({"pattern": "a/*", "field": "none", "value": 1}, "field"),
+    ):
+        assert list(problems(await put_rules(running, ann, base, rule))) == [f"body.rules.0.{place}"]
+
+
+@pytest.mark.each_database
+async def test_a_version_takes_over_what_was_set_by_hand(running: Running, ann: Actor, base: str) -> None:
+    """The replaced one keeps its own; values sent with the new one win."""
+    first = (await put(ann, base, "a.md", "---\ntitle: First\n---\n\nOne text.\n")).json()["document_id"]
+    await running.run_jobs()
+    await change(ann, base, first, tags=["kept"], subject="Old")
+    form = form_of("---\ntitle: Second\n---\n\nAnother text.\n", metadata='{"subject": "New"}')
+    second = (await ann.put(f"{BASES}/{base}/documents/by-path/a.md", data=form)).json()["document_id"]
+    await change(ann, base, first, author=["Late"])
+    await running.run_jobs()
+    new, old = [(await record(ann, base, one))["metadata"] for one in (second, first)]
+    assert {name: new.get(name) for name in ("title", "tags", "subject", "author")} == {
+        "title": "Second",
+        "tags": ["kept"],
+        "subject": "New",
+        "author": ["Late"],
+    }
+    assert (old["title"], old["subject"]) == ("First", "Old")
+
+
+@pytest.mark.each_database
+async def test_many_documents_are_edited_at_once(running: Running, ann: Actor, base: str) -> None:
+    ids = [
+        (await send(ann, base, f"Text {n}.\n", f"{n}.md", tags=["draft", f"n{n}"])).json() for n in range(3)
+    ]
+    names = [one["document_id"] for one in ids]
+    body = {
+        "document_ids": names[:2],
+        "set": {"title": "Both"},
+        "add": {"tags": ["done"]},
+        "remove": {"tags": ["DRAFT"]},
+    }
+    path = f"{BASES}/{base}/documents/metadata"
+    assert (await ann.post(path, json=body)).json() == {"documents": 2}
+    assert (await ann.post(path, json=body)).json() == {"documents": 0}
+    found = [(await record(ann, base, one))["metadata"] for one in names]
+    assert [(one.get("title"), one["tags"]) for one in found] == [
+        ("Both", ["n0", "done"]),
+        ("Both", ["n1", "done"]),
+        (None, ["draft", "n2"]),
+    ]
+    refused = await ann.post(path, json={**body, "document_ids": [names[0], NOWHERE], "set": {"title": "No"}})
+    assert refused.json()["code"] == "document_not_found"
+    assert (await record(ann, base, names[0]))["metadata"]["title"] == "Both"
+    assert list(problems(await ann.post(path, json={**body, "add": {"title": "x"}}))) == ["body.add.title"]
+
+
+@pytest.mark.each_database
+async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base: str) -> None:
+    """Unchanged it changes nothing; a mistake in one cell keeps everything as it was."""
+    await declare(ann, base, "year", "number")
+    await put(ann, base, "a/b.md", "---\ntitle: '=1+1'\n---\n\nA text.\n")
+    second = (await send(ann, base, "Other.\n", "c.md", tags=["x|y", "z"], year=7)).json()["document_id"]
+    await running.run_jobs()
+    path = f"{BASES}/{base}/metadata.csv"
+    table = (await ann.get(path)).body.decode()
+    lines = table.splitlines()
+    assert lines[0].startswith("document_id,path,tags,title")
+    assert ("a/b.md" in lines[1], "'=1+1" in lines[1], "x\\|y|z" in lines[2]) == (True, True, True)
+
+    async def send_table(text: str) -> Reply:
+        return await ann.put(path, data=text.encode(), headers={"Content-Type": "text/csv"})
+
+    assert (await send_table(table)).json() == {"documents": 0}
+    changed = "path;year;tags\na/b.md;2026;one|two\n"
+    assert (await send_table(changed)).json() == {"documents": 1}
+    wrong = f"document_id,year,tags\n{second},8,\n{NOWHERE},1,\n{second},many,\n"
+    assert list(problems(await send_table(wrong))) == ["body.3.document_id", "body.4", "body.4.year"]
+    assert (await record(ann, base, second))["metadata"]["year"] == 7
+    assert list(problems(await send_table("path,nothing\na/b.md,1\n"))) == ["body.1.nothing"]
+    assert (await send_table(f"document_id,tags\n{second},\n")).json() == {"documents": 1}
+    assert "tags" not in (await record(ann, base, second))["metadata"]
+
+
+async def test_values_go_with_their_document_and_their_knowledge_base(running: Running, ann: Actor) -> None:
+    """In the same transaction; the receipt counts them, and nothing is left to find."""
+    base = await make_base(ann)
+    await declare(ann, base, "year", "number")
+    ids = [(await send(ann, base, f"T {n}.\n", f"{n}.md", year=n)).json()["document_id"] for n in range(2)]
+    receipt = (await ann.delete(path_of(base, ids[0]))).json()["receipt"]
+    removed = {one["place"]: one["count"] for one in receipt["removed"]}
+    assert removed["metadata"] == 1
+    await _nothing_left(running, receipt)
+    await running.run_jobs()
+    receipt = (await ann.delete(f"{BASES}/{base}")).json()["receipt"]
+    await running.run_jobs()
+    await _nothing_left(running, receipt)
+    for model in (MetadataField, MetadataValue, ShadowedValue, MetadataRule):
+        mine = select(func.count()).select_from(model).where(model.knowledge_base_id == base)
+        assert await running.platform.database.read(lambda session, query=mine: session.scalar(query)) == 0
+
+
+async def _nothing_left(running: Running, receipt: dict[str, Any]) -> None:
+    places = await look_again(running.platform, Receipt.model_validate(receipt))
+    assert {one.place: one.left for one in places if one.left} == {}
+
+
+async def test_only_the_owner_sets_values(running: Running, ann: Actor) -> None:
+    """Others read them; a person is named only to who sees that account."""
+    base = await make_base(ann, visibility="shared")
+    await declare(ann, base, "owner", "person")
+    document = (await send(ann, base, owner=ann.user["id"])).json()["document_id"]
+    bob = await somebody(running)
+    assert (await record(bob, base, document))["metadata"]["owner"] == {"id": ann.user["id"], "name": None}
+    table = {"Content-Type": "text/csv"}
+    for reply in (
+        await declare(bob, base, "x"),
+        await bob.delete(f"{BASES}/{base}/fields/owner"),
+        await put_rules(running, bob, base),
+        await change(bob, base, document, tags=["x"]),
+        await bob.post(f"{BASES}/{base}/documents/metadata", json={"document_ids": [document]}),
+        await bob.put(f"{BASES}/{base}/metadata.csv", data=b"path\n", headers=table),
+    ):
+        assert (reply.status, reply.json()["code"]) == (403, "not_owner"), reply.body
