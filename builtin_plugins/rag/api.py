@@ -299,6 +299,17 @@ def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) ->
     """Delete a document of the caller's; no later search finds it. True if it was there. Raises Forbidden."""
 
 
+@hookspec.first
+def describe_document(
+    caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
+) -> bool | None:
+    """Say what a source knows of a document's fields: all of it, in place of what it said before.
+
+    Values that people have set stay. Fields that the knowledge base doesn't have, and values that don't fit
+    them, are left out. Raises NotFound, Forbidden.
+    """
+
+
 @hookspec.first_now
 def select_graph_documents(platform: Platform, scope: Scope) -> Select[str] | None:
     """A query for the ids of the documents that a scope sees and that have a graph; for use as a subquery."""

@@ -26,6 +26,7 @@ from builtin_plugins.rag.handlers import (
     visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
+from builtin_plugins.rag.metadata.editing import Said, describe
 from builtin_plugins.rag.metadata.rules import APPLY_RULES
 from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.mounts import SERVICE
@@ -256,6 +257,13 @@ class RagPlugin(Plugin):
     @hookimpl
     async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
         return await plugin_documents.delete_document(caller, knowledge_base_id, document_id)
+
+    @hookimpl
+    async def describe_document(
+        self, caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
+    ) -> bool:
+        await describe(caller, knowledge_base_id, document_id, Said(metadata, origin="source"))
+        return True
 
     @hookimpl(optionalhook=True)
     async def find_sample_answers(self, platform: Platform) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, RootModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, FieldKind
 from kernel.sdk import READABLE, Body, example
@@ -35,10 +35,15 @@ class FieldPut(Body):
     description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), READABLE] = ""
 
 
-class MetadataChange(RootModel[_Metadata]):
+class MetadataChange(BaseModel):
     """Values by field. A list is for fields with several values; null removes."""
 
-    model_config = example(tags=["travel", "policy"], year=2026, author=None)
+    model_config = ConfigDict(extra="allow", **example(tags=["travel", "policy"], author=None))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that were sent."""
+        return self.model_extra or {}
 
 
 class DocumentMetadata(BaseModel):

@@ -152,7 +152,7 @@ async def change_metadata(
     ctx: Context, kb_id: str, document_id: str, body: MetadataChange
 ) -> DocumentMetadata:
     """Set values of a document's fields; null removes one, also one that its file gives."""
-    return await editing.change(ctx.caller, kb_id, document_id, body.root)
+    return await editing.change(ctx.caller, kb_id, document_id, body.values)
 
 
 @routes.post(

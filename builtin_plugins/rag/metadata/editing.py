@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, select
@@ -43,28 +43,32 @@ async def look_up_people(caller: Caller, kb_id: str, given: Sequence[Mapping[str
 
 
 def store_said(unit: Unit, base_id: str, document_id: str, said: Said) -> None:
-    """Store what is said of a document that arrives; a source states all that it knows.
-
-    Raises Unprocessable.
+    """Store what is said of a document that arrives. Raises Unprocessable for what a person says wrong; a
+    source states all that it knows, and what no field can have is left out.
     """
-    try:
-        values = GivenValues(fields_of(unit.session, base_id), said.people).read(said.values)
-    except FieldRefused as error:
-        raise error.within(_PLACE) from None
+    given = GivenValues(fields_of(unit.session, base_id), said.people)
     layers = read_layers(unit.session, [document_id])[document_id]
     if said.origin == "hand":
-        set_by_hand(layers, values)
+        try:
+            set_by_hand(layers, given.read(said.values))
+        except FieldRefused as error:
+            raise error.within(_PLACE) from None
     else:
-        layers.replace(said.origin, {field: some for field, some in values.items() if some})
+        layers.replace(said.origin, given.read_fitting(said.values))
     write_layers(unit, base_id, {document_id: layers})
 
 
-def check_said(session: Session, base_id: str, said: Said) -> None:
-    """Refuse values that the fields of a knowledge base can't have. Raises Unprocessable."""
-    try:
-        GivenValues(fields_of(session, base_id), said.people).read(said.values)
-    except FieldRefused as error:
-        raise error.within(_PLACE) from None
+async def describe(caller: Caller, kb_id: str, document_id: str, said: Said) -> None:
+    """Store what is said of a document that is there. Raises what `change` raises."""
+    people = await look_up_people(caller, kb_id, [said.values])
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def write(unit: Unit) -> None:
+        loading.hold_own(unit.session, scope, kb_id)
+        hold_documents(unit, kb_id, [document_id])
+        store_said(unit, kb_id, document_id, replace(said, people=people))
+
+    await caller.platform.database.write(write)
 
 
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentMetadata:

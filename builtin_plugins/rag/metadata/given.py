@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from builtin_plugins.rag.metadata.fields import FieldDefinition
@@ -53,6 +55,14 @@ class GivenValues:
         if len(given) > MOST_FIELDS:
             raise FieldRefused(list(given)[MOST_FIELDS], f"at most {MOST_FIELDS} fields can be set at once")
         return {nfc(name): self.read_field(nfc(name), value) for name, value in given.items()}
+
+    def read_fitting(self, given: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
+        """Those values that the fields can have."""
+        found: dict[str, tuple[FieldValue, ...]] = {}
+        for name, value in islice(given.items(), MOST_FIELDS):
+            with suppress(FieldRefused):
+                found[nfc(name)] = self.read_field(nfc(name), value)
+        return {name: values for name, values in found.items() if values}
 
     def read_field(self, name: str, given: object) -> tuple[FieldValue, ...]:
         """The values of one field. Raises FieldRefused."""

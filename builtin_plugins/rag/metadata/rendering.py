@@ -13,7 +13,7 @@ from builtin_plugins.rag.metadata.kinds import FieldValue, shown
 from builtin_plugins.rag.metadata.people import names_of
 from builtin_plugins.rag.models import MetadataField, MetadataValue
 from kernel.sdk import Caller, Prepared
-from kernel.sdk.storage import Among, Ids, Record
+from kernel.sdk.storage import Among, Ids
 
 _VALUE: Any = MetadataValue.__table__
 _FIELD: Any = MetadataField.__table__
@@ -32,7 +32,7 @@ VALUES: Final = Prepared(
 Metadata = dict[str, Any]
 
 
-def metadata_by_document(rows: Iterable[Record]) -> dict[str, Metadata]:
+def metadata_by_document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Metadata]:
     """Rows of `VALUES` as they are shown, by document. The names of persons are still to come."""
     found: dict[str, Metadata] = {}
     for row in rows:

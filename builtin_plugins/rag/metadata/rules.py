@@ -1,4 +1,4 @@
-"""Rules of a knowledge base: what the path of a document says about its fields."""
+"""PathRules of a knowledge base: what the path of a document says about its fields."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RulesPayload(BaseModel):
     after: str = ""
 
 
-class Rules:
+class PathRules:
     """The rules of a knowledge base, ready to be applied."""
 
     def __init__(self, rules: Sequence[RuleIn], fields: Mapping[str, FieldDefinition]) -> None:
@@ -71,10 +71,10 @@ def _whoever(definition: FieldDefinition, given: object) -> People:
     return People({str(one): one for one in several if isinstance(one, int)})
 
 
-def read_rules(session: Session, kb_id: str) -> Rules | None:
+def read_rules(session: Session, kb_id: str) -> PathRules | None:
     """The rules of a knowledge base; None without any."""
     rules = stored_rules(session, kb_id)
-    return Rules(rules, fields_of(session, kb_id)) if rules else None
+    return PathRules(rules, fields_of(session, kb_id)) if rules else None
 
 
 def stored_rules(session: Session, kb_id: str) -> list[RuleIn]:
