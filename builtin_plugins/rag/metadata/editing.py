@@ -18,7 +18,7 @@ from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document,
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_metadata import DocumentMetadata, MetadataEdit, MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
-from builtin_plugins.rag.services.metadata import Layers, Origin, read_layers, write_layers
+from builtin_plugins.rag.services.metadata import Layers, Origin, read_layers, write_layers, write_values
 from kernel.sdk import Caller, Scope, Unit, scope_of
 
 _AT_ONCE: Final = 500
@@ -50,7 +50,7 @@ def store_said(unit: Unit, base_id: str, document_id: str, said: Said) -> None:
     layers = read_layers(unit.session, [document_id])[document_id]
     if said.origin == "hand":
         try:
-            set_by_hand(layers, given.read(said.values))
+            layers.set("hand", given.read(said.values))
         except FieldRefused as error:
             raise error.within(_PLACE) from None
     else:
@@ -117,19 +117,8 @@ def _change(
         values = GivenValues(fields_of(unit.session, kb_id), people).read(given)
     except FieldRefused as error:
         raise error.within() from None
-    layers = read_layers(unit.session, [document_id])
-    set_by_hand(layers[document_id], values)
-    write_layers(unit, kb_id, layers)
+    write_values(unit, kb_id, document_id, "hand", values)
     return _shown(unit.session, document_id)
-
-
-def set_by_hand(layers: Layers, values: Mapping[str, Sequence[FieldValue]]) -> None:
-    """Let a person say this about some fields; no values remove what there is."""
-    for field, some in values.items():
-        if some:
-            layers.put("hand", field, some)
-        else:
-            layers.remove(field)
 
 
 async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> MetadataEdited:
@@ -173,7 +162,7 @@ class _Edit:
 
     def apply(self, layers: Layers) -> None:
         """Change one document. Raises Unprocessable if a field would get too many values."""
-        set_by_hand(layers, self._set)
+        layers.set("hand", self._set)
         for field in {**self._add, **self._remove}:
             winning = layers.winning(field)
             before = () if winning is None else winning[1]
@@ -182,7 +171,7 @@ class _Edit:
             if len(after) > MOST_VALUES:
                 raise FieldRefused(field, f"takes at most {MOST_VALUES} values", len(after)).within("add")
             if after != before:
-                set_by_hand(layers, {field: after})
+                layers.set("hand", {field: after})
 
 
 def _without(values: Iterable[FieldValue], gone: Sequence[FieldValue]) -> list[FieldValue]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.metadata.editing import look_up_people, set_by_hand
+from builtin_plugins.rag.metadata.editing import look_up_people
 from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
 from builtin_plugins.rag.metadata.given import FieldRefused, GivenValues
 from builtin_plugins.rag.metadata.kinds import FieldValue, nfc, text_of
@@ -232,7 +232,7 @@ def _set_row(
             continue
         winning = layers.winning(name)
         if values != (() if winning is None else winning[1]):
-            set_by_hand(layers, {name: values})
+            layers.set("hand", {name: values})
 
 
 def _documents(

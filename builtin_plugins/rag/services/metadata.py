@@ -68,10 +68,14 @@ class Layers:
         for field, values in said.items():
             self.put(origin, field, values)
 
-    def remove(self, field: str) -> None:
-        """Empty a field by hand, whatever others say about it."""
-        others = any(self.get(field, origin) for origin in ORIGINS[1:])
-        self.put("hand", field, () if others else None)
+    def set(self, origin: Origin, said: Values) -> None:
+        """Let an origin say this about some fields. Without values, it says nothing more about one; a person
+        empties it, whatever others say.
+        """
+        for field, values in said.items():
+            others = any(self.get(field, other) for other in ORIGINS[1:])
+            empty = () if origin == "hand" and others else None
+            self.put(origin, field, values or empty)
 
     def winning(self, field: str) -> tuple[Origin, tuple[FieldValue, ...]] | None:
         """The values of a field, and who says so; None if nobody says anything."""
@@ -137,10 +141,9 @@ def _rows(place: Mapping[str, str], origin: Origin, values: Sequence[FieldValue]
 
 def write_values(unit: Unit, base_id: str, document_id: str, origin: Origin, said: Values) -> None:
     """Let an origin say this about some fields of a locked document; the others stay as they are."""
-    layers = read_layers(unit.session, [document_id])[document_id]
-    for field, values in said.items():
-        layers.put(origin, field, values)
-    write_layers(unit, base_id, {document_id: layers})
+    layers = read_layers(unit.session, [document_id])
+    layers[document_id].set(origin, said)
+    write_layers(unit, base_id, layers)
 
 
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:
