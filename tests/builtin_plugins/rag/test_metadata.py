@@ -357,7 +357,7 @@ async def test_a_deleted_account_is_nobodys_value(running: Running) -> None:
 
 @pytest.mark.each_database
 async def test_edits_while_versions_are_published(running: Running, ann: Actor, base: str) -> None:
-    """None waits for the other for ever, no edit is lost, and the rules apply to all in the end."""
+    """Nothing fails, and the last rules apply to all versions that answer in the end."""
     paths = [f"docs/{number}.md" for number in range(6)]
     for path in paths:
         await put(ann, base, path, f"First text of {path}.\n")
