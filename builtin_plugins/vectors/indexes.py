@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from builtin_plugins.vectors.dense import DenseIndex
+    from builtin_plugins.vectors.groups import GroupIndex
     from builtin_plugins.vectors.text import InLanguage, TextIndex
 
 _BATCH = 5000
@@ -120,7 +121,7 @@ class Follower(Generic[I]):
 
 
 class CollectionIndexes:
-    """The dense and the text index of one collection, each made when first needed."""
+    """The indexes of one collection, each made when first needed: of vectors, of words, of groups."""
 
     def __init__(self, dimension: int, exact_up_to: int) -> None:
         self.dense: Follower[DenseIndex] = Follower(
@@ -129,6 +130,9 @@ class CollectionIndexes:
             lambda rows: _decode([vector for (vector,) in rows], dimension),
         )
         self.text: Follower[TextIndex] = text_follower()
+        self.groups: Follower[GroupIndex] = Follower(
+            (PointRecord.group_key,), _new_groups, lambda rows: [group for (group,) in rows]
+        )
 
 
 def text_follower() -> Follower[TextIndex]:
@@ -165,6 +169,12 @@ def _in_languages(rows: list[Any]) -> list[InLanguage]:
 
     given = [(text, payload or {}) for text, payload in rows]
     return [InLanguage(searched_text(text, payload), payload.get(LANGUAGE)) for text, payload in given]
+
+
+def _new_groups() -> GroupIndex:
+    from builtin_plugins.vectors.groups import GroupIndex
+
+    return GroupIndex()
 
 
 def _new_text() -> TextIndex:

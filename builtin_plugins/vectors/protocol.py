@@ -17,6 +17,7 @@ from kernel.sdk import Unit
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from sqlalchemy import Select
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 
@@ -78,7 +79,8 @@ class Hit:
 
 @dataclass(frozen=True)
 class Query:
-    """A search in one collection. `groups` limits it to these groups, before ranking.
+    """A search in one collection. `groups` limits it to these groups, before ranking: their names, or a query
+    for them, which sees the same state of the database as the search.
 
     `text` with a `vector` requests a hybrid search: BM25 and dense scores, fused; cosines count from
     `unrelated` and have the share `meaning`. `engine` is the engine that made the vector; a collection of
@@ -89,7 +91,7 @@ class Query:
     vector: Vector
     k: int
     text: str | None = None
-    groups: Sequence[str] | None = None
+    groups: Sequence[str] | Select[Any] | None = None
     engine: str | None = None
     unrelated: float = 0.0
     meaning: float = 0.8

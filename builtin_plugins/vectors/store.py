@@ -58,7 +58,6 @@ _MOST_STALE = 0.2
 UNSEARCHED = "none"
 """The engine of a collection of retired points, whose vectors may be of several engines."""
 _CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
-_MOST_PARAMETERS = 10_000  # of one statement; databases allow up to 32,767
 
 
 class SqlVectorStore:
@@ -194,7 +193,7 @@ class SqlVectorStore:
     def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
         """The hits as of one commit; None if the indexes are behind and may not `follow`."""
         found = read_collection(session, collection)
-        if found is None or (query.groups is not None and not query.groups):
+        if found is None:
             return []
         check_fit(found, query)
         if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
@@ -204,7 +203,8 @@ class SqlVectorStore:
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
         indexes = self.indexes(record)
-        return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+        legs = [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+        return legs if query.groups is None else [*legs, indexes.groups]
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
         """Load indexes that were never used, so that a search has only little to catch up with."""
@@ -292,19 +292,13 @@ class SqlVectorStore:
 
     def allowed(self, session: Session, record: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
-        import numpy as np
+        from builtin_plugins.vectors.groups import group_names
 
-        if query.groups is None:
+        names = group_names(session, query)
+        if names is None:
             return None
-        labels: list[int] = []
-        for start in range(0, len(query.groups), _MOST_PARAMETERS):
-            mine = select(PointRecord.label).where(
-                PointRecord.collection_id == record.id,
-                PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
-                PointRecord.version.is_not(None),
-            )
-            labels += session.scalars(mine).all()
-        return np.array(labels, dtype=np.int64)
+        index = self.indexes(record).groups.catch_up(session, record)
+        return off_the_loop(partial(index.labels_of, names))
 
     def indexes(self, record: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; the least recently searched are dropped first."""
