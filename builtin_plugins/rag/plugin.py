@@ -187,9 +187,14 @@ class RagPlugin(Plugin):
 
     @hookimpl
     async def search_passages(
-        self, caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+        self,
+        caller: Caller,
+        question: str,
+        top_k: int,
+        knowledge_base_ids: Sequence[str] | None,
+        metadata_filter: Mapping[str, Any] | None = None,
     ) -> Sequence[api.Passage]:
-        return await reading.search_passages(caller, question, top_k, knowledge_base_ids)
+        return await reading.search_passages(caller, question, top_k, knowledge_base_ids, metadata_filter)
 
     @hookimpl
     async def list_documents(self, caller: Caller, limit: int, offset: int) -> Sequence[api.DocumentEntry]:

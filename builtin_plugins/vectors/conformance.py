@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from sqlalchemy import literal_column, select
 
 from builtin_plugins.vectors.protocol import (
     EngineMismatch,
+    GroupQuery,
     Hit,
     Point,
     Query,
@@ -259,6 +261,28 @@ class VectorStoreConformance:
         }
         assert len(await self.near(store, k=50, groups=["far", "near"])) == 50
         assert await self.near(store, groups=[]) == [] == await self.near(store, groups=["nobody's"])
+
+    async def test_a_filter_may_be_a_query(self, database: Database, stores: Stores) -> None:
+        """It is run again when its version or the collection changes; two keys are two queries."""
+        await self.make(database, stores[0], thing(1, "one"), thing(2, "two"))
+        names = select(literal_column("'one'").label("name")).union_all(select(literal_column("'new'")))
+        one = select(names.subquery())
+        two = select(literal_column("'two'").label("name"))
+
+        async def found(groups: GroupQuery, **more: object) -> list[list[str]]:
+            return [sorted(ids(await self.near(store, groups=groups, **more))) for store in stores]
+
+        first, second = (select(literal_column(str(number))) for number in (1, 2))
+        for more in ({}, {"text": "thing"}):
+            for _ in range(2):
+                assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+                assert await found(GroupQuery(two, "other key", first), **more) == [["two-2"]] * 2
+            assert await found(GroupQuery(two, "key", second), **more) == [["two-2"]] * 2
+            assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+        await self.make(database, stores[0], thing(3, "new"))
+        assert await found(GroupQuery(one, "key", first)) == [["new-3", "one-1"]] * 2
+        await database.write(stores[1].remove_group, COLLECTION, "one")
+        assert await found(GroupQuery(one, "key", first)) == [["new-3"]] * 2
 
     async def test_hybrid_search_finds_words_and_meaning(self, database: Database, stores: Stores) -> None:
         """A word that only a far point has brings it up; each hit has its cosine; scores are at most 1."""

@@ -11,6 +11,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels
+from builtin_plugins.vectors.groups import GroupIndex
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
 from kernel.sdk import Database, off_the_loop
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from builtin_plugins.vectors.dense import DenseIndex
-    from builtin_plugins.vectors.groups import GroupIndex
     from builtin_plugins.vectors.text import InLanguage, TextIndex
 
 _BATCH = 5000
@@ -131,7 +131,7 @@ class CollectionIndexes:
         )
         self.text: Follower[TextIndex] = text_follower()
         self.groups: Follower[GroupIndex] = Follower(
-            (PointRecord.group_key,), _new_groups, lambda rows: [group for (group,) in rows]
+            (PointRecord.group_key,), GroupIndex, lambda rows: [group for (group,) in rows]
         )
 
 
@@ -169,12 +169,6 @@ def _in_languages(rows: list[Any]) -> list[InLanguage]:
 
     given = [(text, payload or {}) for text, payload in rows]
     return [InLanguage(searched_text(text, payload), payload.get(LANGUAGE)) for text, payload in given]
-
-
-def _new_groups() -> GroupIndex:
-    from builtin_plugins.vectors.groups import GroupIndex
-
-    return GroupIndex()
 
 
 def _new_text() -> TextIndex:

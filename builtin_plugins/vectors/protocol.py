@@ -78,9 +78,21 @@ class Hit:
 
 
 @dataclass(frozen=True)
+class GroupQuery:
+    """Groups that a query finds in the database, as it is when the search begins.
+
+    Queries with the same `key` find the same `names` as long as the points of the collection and the number
+    that `version` finds stay the same: a store may keep what it found.
+    """
+
+    names: Select[Any]
+    key: str
+    version: Select[Any]
+
+
+@dataclass(frozen=True)
 class Query:
-    """A search in one collection. `groups` limits it to these groups, before ranking: their names, or a query
-    for them, which sees the same state of the database as the search.
+    """A search in one collection. `groups` limits it to these groups, before ranking.
 
     `text` with a `vector` requests a hybrid search: BM25 and dense scores, fused; cosines count from
     `unrelated` and have the share `meaning`. `engine` is the engine that made the vector; a collection of
@@ -91,7 +103,7 @@ class Query:
     vector: Vector
     k: int
     text: str | None = None
-    groups: Sequence[str] | Select[Any] | None = None
+    groups: Sequence[str] | GroupQuery | None = None
     engine: str | None = None
     unrelated: float = 0.0
     meaning: float = 0.8

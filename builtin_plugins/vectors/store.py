@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
+from builtin_plugins.vectors.groups import KeptSelections, group_names
 from builtin_plugins.vectors.indexes import CollectionIndexes, Follower, text_follower
 from builtin_plugins.vectors.locks import AsyncSharedLock
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
@@ -38,6 +39,7 @@ from builtin_plugins.vectors.point_rows import (
 )
 from builtin_plugins.vectors.protocol import (
     EngineMismatch,
+    GroupQuery,
     Hit,
     Point,
     Query,
@@ -69,6 +71,7 @@ class SqlVectorStore:
         self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
         self._guard = threading.Lock()  # of `_loaded`, which searches in several threads use
+        self._selections = KeptSelections()
         self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
@@ -292,13 +295,18 @@ class SqlVectorStore:
 
     def allowed(self, session: Session, record: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
-        from builtin_plugins.vectors.groups import group_names
-
-        names = group_names(session, query)
-        if names is None:
+        groups = query.groups
+        if groups is None:
             return None
         index = self.indexes(record).groups.catch_up(session, record)
-        return off_the_loop(partial(index.labels_of, names))
+        if not isinstance(groups, GroupQuery):
+            return off_the_loop(partial(index.labels_of, groups))
+        state = (record.version, int(session.scalar(groups.version) or 0))
+        found = self._selections.get(record.id, groups.key, state)
+        if found is None:
+            found = off_the_loop(partial(index.labels_of, group_names(session, groups)))
+            self._selections.put(record.id, groups.key, state, found)
+        return found
 
     def indexes(self, record: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; the least recently searched are dropped first."""

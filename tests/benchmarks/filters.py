@@ -123,7 +123,7 @@ async def measured(
         groups = None
         if wanted is not None:
             sent = FilterSource(parse_filter(wanted, ()))
-            groups = (await database.read(bind, [BASE], [sent])).documents(BASE)
+            groups = (await database.read(bind, [BASE], [sent])).groups(BASE)
         hits = await vectors.search(BASE, Query(vector, 10, text=text if hybrid else None, groups=groups))
         times.append((time.perf_counter() - started) * 1000)
         found = max(found, len(hits))

@@ -13,10 +13,13 @@ from sqlalchemy import ColumnElement, Select, and_, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.filters.compiling import SYNONYMS, FilterCompiler, FilterMisfit, Loc
-from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter
+from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, shown
+from builtin_plugins.rag.filters.moments import is_relative
+from builtin_plugins.rag.metadata.changes import version_of
 from builtin_plugins.rag.metadata.fields import BUILT_IN, FieldDefinition
 from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
 from builtin_plugins.rag.models import Document, MetadataField
+from builtin_plugins.vectors.api import GroupQuery
 from kernel.sdk import Platform, Unprocessable, utc_now
 from kernel.sdk.storage import first_unfit
 
@@ -27,14 +30,19 @@ _SENT: TypeAdapter[MetadataFilter | None] = TypeAdapter(SentFilter | None)
 
 @dataclass(frozen=True)
 class BoundFilter:
-    """A condition on the documents of each knowledge base."""
+    """A condition on the documents of each knowledge base; `key` says which, as text."""
 
     conditions: Mapping[str, ColumnElement[bool]]
+    key: str
 
     def documents(self, base_id: str) -> Select[Any]:
         """A query for the ids of the documents of one knowledge base that match."""
         mine = and_(Document.knowledge_base_id == base_id, self.conditions[base_id])
         return select(Document.id).where(mine)
+
+    def groups(self, base_id: str) -> GroupQuery:
+        """The same for a search."""
+        return GroupQuery(self.documents(base_id), self.key, version_of(base_id))
 
     def condition(self) -> ColumnElement[bool]:
         """The condition on a document of any of the knowledge bases."""
@@ -94,11 +102,22 @@ async def bound(platform: Platform, base_ids: Sequence[str], *sources: FilterSou
 def bind(
     session: Session, base_ids: Sequence[str], sources: Sequence[FilterSource], now: datetime | None = None
 ) -> BoundFilter:
-    """The same within a unit or a read."""
+    """The same within a unit or a read. Now is the present minute."""
     fields = fields_by_base(session, base_ids)
     every = {name: field for one in fields.values() for name, field in one.items()}
-    moment = now or utc_now()
-    return BoundFilter({one: _condition(one, fields[one], every, sources, moment) for one in base_ids})
+    moment = (now or utc_now()).replace(second=0, microsecond=0)
+    conditions = {one: _condition(one, fields[one], every, sources, moment) for one in base_ids}
+    return BoundFilter(conditions, _key_of(fields, sources, moment))
+
+
+def _key_of(
+    fields: Mapping[str, Mapping[str, FieldDefinition]], sources: Sequence[FilterSource], now: datetime
+) -> str:
+    """What the conditions depend on, as text; the time only if a value may be relative to it."""
+    sent = [(shown(one.sent), one.fields_gone) for one in sources if one.sent is not None]
+    kinds = [[(f.name, f.kind) for f in one.values() if not f.built_in] for one in fields.values()]
+    text = json.dumps([sent, kinds], ensure_ascii=False, sort_keys=True)
+    return text + now.isoformat() if is_relative(text) else text
 
 
 def fields_by_base(session: Session, base_ids: Sequence[str]) -> dict[str, dict[str, FieldDefinition]]:

@@ -23,7 +23,7 @@ from builtin_plugins.rag.filters.grammar import (
     FilterNegation,
 )
 from builtin_plugins.rag.filters.matching import Part, has_part
-from builtin_plugins.rag.filters.moments import Span, span_of
+from builtin_plugins.rag.filters.moments import TimeSpan, span_of
 from builtin_plugins.rag.metadata.fields import FieldDefinition
 from builtin_plugins.rag.metadata.kinds import folded, nfc
 from builtin_plugins.rag.models import Document, MetadataValue
@@ -136,7 +136,7 @@ class FilterCompiler:
         """A condition on a number."""
         if operator in _PARTS:
             raise ValueError("is a number: compare it by eq, ne, in, nin, gt, gte, lt or lte")
-        spans = [Span(_number(one)) for one in (value if operator == "in" else [value])]
+        spans = [TimeSpan(_number(one)) for one in (value if operator == "in" else [value])]
         return self._among(field, operator, spans)
 
     def boolean(self, field: FieldDefinition, operator: str, value: Any) -> Where:
@@ -146,7 +146,7 @@ class FilterCompiler:
         wanted = value if operator == "in" else [value]
         if not all(isinstance(one, bool) for one in wanted):
             raise ValueError("must be true or false")
-        return self._among(field, operator, [Span(float(one)) for one in wanted])
+        return self._among(field, operator, [TimeSpan(float(one)) for one in wanted])
 
     def date(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """A condition on a date."""
@@ -155,7 +155,7 @@ class FilterCompiler:
         spans = [span_of(one, self._now) for one in (value if operator == "in" else [value])]
         return self._among(field, operator, spans)
 
-    def _among(self, field: FieldDefinition, operator: str, spans: Sequence[Span]) -> Where:
+    def _among(self, field: FieldDefinition, operator: str, spans: Sequence[TimeSpan]) -> Where:
         if not field.of_row:
             column = MetadataValue.number
             return self._stored(field, or_(false(), *(_within(column, operator, one) for one in spans)))
@@ -249,7 +249,7 @@ def _folded_part(operator: str, part: str) -> Where:
     return column.endswith(part, autoescape=True)
 
 
-def _within(column: Any, operator: str, span: Span, bound: Callable[[float], Any] = float) -> Where:
+def _within(column: Any, operator: str, span: TimeSpan, bound: Callable[[float], Any] = float) -> Where:
     """How a column compares with a moment or a period."""
     start, end = bound(span.start), None if span.end is None else bound(span.end)
     if operator == "lt":

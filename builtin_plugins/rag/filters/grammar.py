@@ -206,13 +206,6 @@ SentFilter: TypeAlias = Annotated[
 """A filter as clients send it."""
 
 
-def both(one: MetadataFilter | None, other: MetadataFilter | None) -> MetadataFilter | None:
-    """A filter that matches what both match."""
-    if one is None or other is None:
-        return one or other
-    return MetadataFilter(FilterGroup(type="and", filters=[one.root, other.root]))
-
-
 def shown(sent: MetadataFilter) -> Any:
     """The filter as it was sent, without what was not set."""
     return sent.model_dump(mode="json", exclude_unset=True, exclude_none=True)

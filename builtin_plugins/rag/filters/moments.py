@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 _PERIOD: Final = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 _RELATIVE: Final = re.compile(r"(now|today)(?:([+-])(\d{1,5})([hdwmy]))?", re.ASCII)
+_MAYBE_RELATIVE: Final = re.compile(r'"\s*(now|today)')
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,6})?)?(Z|[+-]\d\d:?\d\d)", re.ASCII)
 _LAST_YEAR: Final = 9998  # a later period would end after the last representable moment
 REMEDY: Final = (
@@ -17,19 +18,19 @@ REMEDY: Final = (
 )
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """Seconds since 1970 (UTC). A moment has only `start`; a period has what is from `start` until `end`."""
 
     start: float
     end: float | None = None
 
 
-def span_of(value: object, now: datetime) -> Span:
+def span_of(value: object, now: datetime) -> TimeSpan:
     """What a date in a filter stands for; a number counts as seconds since 1970. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(REMEDY)
     if not isinstance(value, str):
-        return Span(float(value))
+        return TimeSpan(float(value))
     written = value.strip()
     try:
         if found := _PERIOD.fullmatch(written):
@@ -37,13 +38,18 @@ def span_of(value: object, now: datetime) -> Span:
         if found := _RELATIVE.fullmatch(written):
             return _relative(found, now)
         if _TIME.fullmatch(written):
-            return Span(datetime.fromisoformat(written.replace(",", ".")).timestamp())
+            return TimeSpan(datetime.fromisoformat(written.replace(",", ".")).timestamp())
     except (ValueError, OverflowError):
         pass
     raise ValueError(REMEDY)
 
 
-def _period(year: int | None, month: int | None, day: int | None) -> Span:
+def is_relative(text: str) -> bool:
+    """Whether a text may have a date in it that is relative to now."""
+    return _MAYBE_RELATIVE.search(text) is not None
+
+
+def _period(year: int | None, month: int | None, day: int | None) -> TimeSpan:
     if year is None or not 1 <= year <= _LAST_YEAR:
         raise ValueError(REMEDY)
     start = datetime(year, month or 1, day or 1, tzinfo=UTC)
@@ -51,10 +57,10 @@ def _period(year: int | None, month: int | None, day: int | None) -> Span:
         end = start + timedelta(days=1)
     else:
         end = _months_later(start, 1 if month is not None else 12)
-    return Span(start.timestamp(), end.timestamp())
+    return TimeSpan(start.timestamp(), end.timestamp())
 
 
-def _relative(found: re.Match[str], now: datetime) -> Span:
+def _relative(found: re.Match[str], now: datetime) -> TimeSpan:
     whole_day = found[1] == "today"
     moment = now.astimezone(UTC)
     if whole_day:
@@ -63,8 +69,8 @@ def _relative(found: re.Match[str], now: datetime) -> Span:
         number = int(f"{found[2]}{found[3]}")
         moment = _moved(moment, number, found[4])
     if not whole_day or found[4] == "h":
-        return Span(moment.timestamp())
-    return Span(moment.timestamp(), (moment + timedelta(days=1)).timestamp())
+        return TimeSpan(moment.timestamp())
+    return TimeSpan(moment.timestamp(), (moment + timedelta(days=1)).timestamp())
 
 
 def _moved(moment: datetime, number: int, unit: str) -> datetime:

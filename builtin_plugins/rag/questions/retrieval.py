@@ -195,7 +195,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
             aim.vectors[0],
             sought.top_k,
             text=sought.text if sought.hybrid else None,
-            groups=None if sought.documents is None else sought.documents.documents(base.id),
+            groups=None if sought.documents is None else sought.documents.groups(base.id),
             engine=aim.engine,
             unrelated=aim.unrelated,
             meaning=aim.meaning,

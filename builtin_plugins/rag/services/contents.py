@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.contents import ArrivedDocument, WholeBase, WholeDocument
 from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound
 from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
@@ -130,7 +131,10 @@ class StoredContents:
         known = unit.session.get(Document, same)
         if identity is None or known is None:
             return known is not None
-        known.identity = known.identity or identity
+        if known.identity is None:
+            known.identity = identity
+            unit.session.flush()
+            raise_version(unit.session, known.knowledge_base_id)
         return bool(known.identity == identity)
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:

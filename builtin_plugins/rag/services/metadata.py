@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 from sqlalchemy import String, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.models import MetadataValue, ShadowedValue
 from kernel.sdk import Unit
@@ -109,6 +110,7 @@ def write_layers(unit: Unit, base_id: str, documents: Mapping[str, Layers]) -> N
     ]
     if not changed:
         return
+    raise_version(unit.session, base_id)
     connection = unit.session.connection()
     for table in (_VALUE, _SHADOWED):
         one_field = (table.c.document_id == bindparam("d")) & (table.c.field == bindparam("f"))

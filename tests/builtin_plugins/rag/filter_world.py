@@ -216,7 +216,7 @@ async def try_filters(
         for name, facet in outcome.facets.items():
             assert {one.value: one.count for one in facet.values} == counts(name, left), (name, wanted)
         for base in BASES:
-            text, groups = chance.choice((None, "quay", "berth")), outcome.bound.documents(base)
+            text, groups = chance.choice((None, "quay", "berth")), outcome.bound.groups(base)
             query = Query(vector(chance.randrange(DOCUMENTS)), 2 * DOCUMENTS, text=text, groups=groups)
             found = {hit.point.group for hit in await vectors.search(base, query)}
             expected = {entry.row["id"] for entry in left if entry.row["knowledge_base_id"] == base}
