@@ -215,9 +215,9 @@ class MetadataVersion(Base):
 class MetadataValue(Base):
     """One value of a document's field. A field with several values has a row for each.
 
-    `text` is the value of texts, the account's id for a person, and a date as it is shown; `number` is that of
-    numbers, a date in seconds since 1970 (UTC), and 0 or 1 for booleans. `folded` is a text as it is compared
-    (NFC, case-folded), or the account's id.
+    `text` is the value of texts, the account's id for a person, and a date as it is shown; `number` is that
+    of numbers, a date in seconds since 1970 (UTC), and 0 or 1 for booleans. `folded` is a text as it is
+    compared (NFC, case-folded), or the account's id.
     """
 
     __tablename__ = "rag_metadata_value"

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.kinds import FieldValue
-from builtin_plugins.rag.models import MetadataValue, ShadowedValue
+from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
 from kernel.sdk import Unit
 from kernel.sdk.storage import Among, Ids
 
@@ -69,10 +69,14 @@ class Layers:
         for field, values in said.items():
             self.put(origin, field, values)
 
-    def remove(self, field: str) -> None:
-        """Empty a field by hand, whatever others say about it."""
-        others = any(self.get(field, origin) for origin in ORIGINS[1:])
-        self.put("hand", field, () if others else None)
+    def set(self, origin: Origin, said: Values) -> None:
+        """Let an origin say this about some fields. Without values, it says nothing more about one; a person
+        empties it, whatever others say.
+        """
+        for field, values in said.items():
+            others = any(self.get(field, other) for other in ORIGINS[1:])
+            empty = () if origin == "hand" and others else None
+            self.put(origin, field, values or empty)
 
     def winning(self, field: str) -> tuple[Origin, tuple[FieldValue, ...]] | None:
         """The values of a field, and who says so; None if nobody says anything."""
@@ -139,10 +143,9 @@ def _rows(place: Mapping[str, str], origin: Origin, values: Sequence[FieldValue]
 
 def write_values(unit: Unit, base_id: str, document_id: str, origin: Origin, said: Values) -> None:
     """Let an origin say this about some fields of a locked document; the others stay as they are."""
-    layers = read_layers(unit.session, [document_id])[document_id]
-    for field, values in said.items():
-        layers.put(origin, field, values)
-    write_layers(unit, base_id, {document_id: layers})
+    layers = read_layers(unit.session, [document_id])
+    layers[document_id].set(origin, said)
+    write_layers(unit, base_id, layers)
 
 
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:
@@ -166,12 +169,17 @@ def remove_values(unit: Unit, document_ids: Collection[str]) -> int:
     return removed
 
 
-def remove_fields_values(unit: Unit, base_id: str, field: str | None = None) -> None:
-    """Remove the values of one field, or of all, from every document of a knowledge base."""
+def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
+    """Remove the values of a field from every document of a knowledge base."""
     for table in (_VALUE, _SHADOWED):
-        mine = table.c.knowledge_base_id == base_id
-        of_field = mine if field is None else mine & (table.c.field == field)
+        of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == field)
         unit.session.execute(delete(table).where(of_field))
+
+
+def remove_declarations(unit: Unit, base_id: str) -> None:
+    """Remove the fields and rules of a deleted knowledge base; its values go with its documents."""
+    for table in (MetadataField, MetadataRule):
+        unit.session.execute(delete(table).where(table.knowledge_base_id == base_id))
 
 
 def count_values(session: Session, base_id: str, document_ids: Collection[str] | None) -> int:
@@ -185,3 +193,12 @@ def count_values(session: Session, base_id: str, document_ids: Collection[str] |
             mine = Among(table.c.document_id, bindparam("ids", type_=Ids(String)))
             counted += session.scalar(query.where(mine), {"ids": list(document_ids)}) or 0
     return counted
+
+
+def remove_person(unit: Unit, account_id: int) -> None:
+    """Remove a deleted account from the fields of persons."""
+    fields = select(MetadataField.knowledge_base_id, MetadataField.name)
+    for base_id, name in unit.session.execute(fields.where(MetadataField.kind == "person")).all():
+        for table in (_VALUE, _SHADOWED):
+            of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == name)
+            unit.session.execute(delete(table).where(of_field, table.c.folded == str(account_id)))
