@@ -206,7 +206,8 @@ class SqlVectorStore:
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
         indexes = self.indexes(record)
-        legs = [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+        legs: list[Follower[Any]] = [indexes.dense]
+        legs += [] if query.text is None else [indexes.text]
         return legs if query.groups is None else [*legs, indexes.groups]
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:

@@ -22,8 +22,24 @@ _Node: TypeAlias = FieldCondition | FilterGroup | FilterNegation
 _YEAR: Final = 4
 
 DifyOperator = Literal[
-    *("contains", "not contains", "start with", "end with", "is", "is not", "empty", "not empty"),
-    *("in", "not in", "=", "≠", ">", "<", "≥", "≤", "before", "after"),
+    "contains",
+    "not contains",
+    "start with",
+    "end with",
+    "is",
+    "is not",
+    "empty",
+    "not empty",
+    "in",
+    "not in",
+    "=",
+    "≠",
+    ">",
+    "<",
+    "≥",
+    "≤",
+    "before",
+    "after",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from sqlalchemy import ColumnElement, String, func, select
 from sqlalchemy.ext.compiler import compiles
@@ -127,10 +127,9 @@ class FacetCounter:
         if field.kind == "date":
             column = ROW_COLUMNS[field.name] if field.of_row else MetadataValue.number
             return func.substr(_DayOf(column), 1, _LENGTHS[self._by])
-        if field.of_row:
-            column = ROW_COLUMNS[field.name]
-            return column.expression
-        return MetadataValue.number if field.kind == "boolean" else MetadataValue.text
+        stored: Any = MetadataValue.number if field.kind == "boolean" else MetadataValue.text
+        value: Any = ROW_COLUMNS[field.name] if field.of_row else stored
+        return cast(ColumnElement[Any], value)
 
     def _of(self, field: FieldDefinition, value: Any, *columns: Any) -> Any:
         query = select(*columns).select_from(Document).where(self._matching, value.is_not(None))

@@ -15,7 +15,13 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.kinds import FieldValue
-from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
+from builtin_plugins.rag.models import (
+    MetadataField,
+    MetadataRule,
+    MetadataValue,
+    MetadataVersion,
+    ShadowedValue,
+)
 from kernel.sdk import Unit
 from kernel.sdk.storage import Among, Ids
 
@@ -171,6 +177,7 @@ def remove_values(unit: Unit, document_ids: Collection[str]) -> int:
 
 def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
     """Remove the values of a field from every document of a knowledge base."""
+    raise_version(unit.session, base_id)
     for table in (_VALUE, _SHADOWED):
         of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == field)
         unit.session.execute(delete(table).where(of_field))
@@ -178,7 +185,7 @@ def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
 
 def remove_declarations(unit: Unit, base_id: str) -> None:
     """Remove the fields and rules of a deleted knowledge base; its values go with its documents."""
-    for table in (MetadataField, MetadataRule):
+    for table in (MetadataField, MetadataRule, MetadataVersion):
         unit.session.execute(delete(table).where(table.knowledge_base_id == base_id))
 
 
@@ -198,7 +205,9 @@ def count_values(session: Session, base_id: str, document_ids: Collection[str] |
 def remove_person(unit: Unit, account_id: int) -> None:
     """Remove a deleted account from the fields of persons."""
     fields = select(MetadataField.knowledge_base_id, MetadataField.name)
-    for base_id, name in unit.session.execute(fields.where(MetadataField.kind == "person")).all():
+    persons = fields.where(MetadataField.kind == "person").order_by(MetadataField.knowledge_base_id)
+    for base_id, name in unit.session.execute(persons).all():
+        raise_version(unit.session, base_id)
         for table in (_VALUE, _SHADOWED):
             of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == name)
             unit.session.execute(delete(table).where(of_field, table.c.folded == str(account_id)))

@@ -12,10 +12,6 @@ import pytest_asyncio
 from builtin_plugins.rag import api as rag
 from builtin_plugins.rag.filters.dify import MetadataCondition, filter_from_dify
 from builtin_plugins.rag.filters.grammar import shown
-from builtin_plugins.rag.metadata.kinds import value_of
-from builtin_plugins.rag.models import MetadataField
-from builtin_plugins.rag.services.metadata import write_values
-from kernel.sdk import Unit
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     ask,
@@ -63,12 +59,9 @@ class Archive:
 
     async def set(self, name: str, **values: Any) -> None:
         """Set values of declared fields by hand."""
-        said = {key: [value_of("number", one) for one in given] for key, given in values.items()}
-
-        def write(unit: Unit) -> None:
-            write_values(unit, self.base, self.documents[name], "hand", said)
-
-        await self.running.platform.database.write(write)
+        path = path_of(self.base, self.documents[name], "/metadata")
+        answer = await self.ann.patch(path, json=values)
+        assert answer.status == 200, answer.body
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -79,14 +72,12 @@ async def archive(running: Running) -> Archive:
     for name, (_, price) in YEARS.items():
         documents[name] = (await ingest(running, ann, base, name, TEXT.format(price)))["document_id"]
 
-    def declare(unit: Unit) -> None:
-        unit.session.add(MetadataField(knowledge_base_id=base, name="year", kind="number"))
-
-    await running.platform.database.write(declare)
+    declared = await ann.put(f"{BASES}/{base}/fields/year", json={"kind": "number"})
+    assert declared.status == 200, declared.body
     archive = Archive(running, ann, base, await make_pipeline(ann, base), documents)
     for name, (year, _) in YEARS.items():
         if year is not None:
-            await archive.set(name, year=[year])
+            await archive.set(name, year=year)
     return archive
 
 
@@ -168,18 +159,31 @@ async def test_what_changes_counts_for_the_next_search(archive: Archive) -> None
     """A filter that was used before finds documents by their new values, and nothing that is deleted."""
     wanted = {"year": 2030}
     assert await archive.search(wanted) == set()
-    await archive.set("other.md", year=[2030])
+    await archive.set("other.md", year=2030)
     assert await archive.search(wanted) == {"other.md"}
-    await archive.set("present.md", year=[2030])
+    await archive.set("present.md", year=2030)
     assert await archive.search(wanted) == {"other.md", "present.md"}
-    await archive.set("other.md", year=[2031])
+    await archive.set("other.md", year=2031)
     assert await archive.search(wanted) == {"present.md"}
     assert (await archive.ann.delete(path_of(archive.base, archive.documents["present.md"]))).status == 200
     assert await archive.search(wanted) == set() and await archive.listed(wanted) == (set(), 0)
     late = await ingest(archive.running, archive.ann, archive.base, "late.md", TEXT.format(7))
     archive.documents["late.md"] = late["document_id"]
-    await archive.set("late.md", year=[2030])
+    await archive.set("late.md", year=2030)
     assert await archive.search(wanted) == {"late.md"}
+
+
+async def test_editing_what_a_filter_leaves(archive: Archive) -> None:
+    """Instead of ids; neither or both is refused."""
+    place = f"{BASES}/{archive.base}/documents/metadata"
+    wanted = {"type": "exists", "key": "year"}
+    edited = await archive.ann.post(place, json={"filter": wanted, "add": {"tags": ["dated"]}})
+    assert edited.json() == {"documents": 2}
+    assert await archive.search({"tags": "dated"}) == {"old.md", "present.md"}
+    for body in ({}, {"filter": wanted, "document_ids": list(archive.documents.values())}):
+        assert (await archive.ann.post(place, json={"set": {"year": 1}, **body})).status == 422
+    misspelled = {"filter": {"colour": 1}, "set": {"year": 1}}
+    assert "body.filter.colour" in problems(await archive.ann.post(place, json=misspelled))
 
 
 DEEP: Any = {"year": 1}
@@ -246,13 +250,11 @@ async def test_a_stored_filter_outlives_its_field(archive: Archive) -> None:
     """No document has values of a field that is gone: the pipeline finds nothing rather than everything."""
     config = {"metadata_filter": NATIVE}
     pipeline = await make_pipeline(archive.ann, archive.base, retrieval_config=config)
-
-    def drop(unit: Unit) -> None:
-        field = unit.session.get(MetadataField, (archive.base, "year"))
-        assert field is not None
-        unit.session.delete(field)
-
-    await archive.running.platform.database.write(drop)
+    assert (await ask(archive.ann, pipeline, QUESTION))["sources"]
+    field = f"{BASES}/{archive.base}/fields/year"
+    assert (await archive.ann.delete(field)).status == 200
+    assert (await ask(archive.ann, pipeline, QUESTION))["sources"] == []
+    assert (await archive.ann.put(field, json={"kind": "number"})).status == 200
     assert (await ask(archive.ann, pipeline, QUESTION))["sources"] == []
 
 
