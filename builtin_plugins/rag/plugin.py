@@ -18,6 +18,7 @@ from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import (
     documents,
+    facets,
     ingestion,
     knowledge_bases,
     metadata,
@@ -144,7 +145,8 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, metadata.routes, ingestion.routes, visibility.routes, pipelines.routes),
+            *(documents.routes, metadata.routes, facets.routes, ingestion.routes),
+            *(visibility.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [

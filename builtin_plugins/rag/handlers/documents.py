@@ -23,10 +23,8 @@ from builtin_plugins.rag.errors import (
 from builtin_plugins.rag.metadata.editing import Said
 from builtin_plugins.rag.metadata.given import metadata_in
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
-from builtin_plugins.rag.schemas_facets import FacetRequest, FacetsOut
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
-from builtin_plugins.rag.services import facets as counts
 from builtin_plugins.rag.services import identities
 from builtin_plugins.rag.services.identities import Replacement
 from builtin_plugins.rag.services.records import Arrived
@@ -284,19 +282,6 @@ async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
     """
     receipt = await service.remove(ctx.caller, kb_id, document_id)
     return Deleted(message="Document deleted", id=document_id, receipt=receipt)
-
-
-@routes.post(
-    "/knowledge-bases/{kb_id:uuid}/facets",
-    access=AUTHENTICATED,
-    body=FacetRequest,
-    returns=FacetsOut,
-    errors=(KnowledgeBaseNotFound,),
-    token_scopes=("ask",),
-)
-async def facets(ctx: Context, kb_id: str, body: FacetRequest) -> FacetsOut:
-    """Count the documents per value of their fields: those that the list with the same filter has."""
-    return await counts.count_in_base(ctx.caller, kb_id, body)
 
 
 _ANY = "*"

@@ -24,8 +24,6 @@ from builtin_plugins.rag.schemas import (
     SearchAnswer,
     SearchRequest,
 )
-from builtin_plugins.rag.schemas_facets import FacetRequest, FacetsOut
-from builtin_plugins.rag.services import facets as counts
 from builtin_plugins.rag.services import pipelines as service
 from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, Unavailable, permission, send_events
 
@@ -127,16 +125,3 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
 async def search(ctx: Context, pipeline_id: str, body: SearchRequest) -> SearchAnswer:
     """Find passages in the pipeline's knowledge bases, ranked, without generating an answer."""
     return await searching.search_pipeline(ctx.caller, pipeline_id, body)
-
-
-@routes.post(
-    "/pipeline/{pipeline_id:uuid}/facets",
-    access=AUTHENTICATED,
-    body=FacetRequest,
-    returns=FacetsOut,
-    errors=(PipelineNotFound, KnowledgeBaseGone),
-    token_scopes=("ask",),
-)
-async def facets(ctx: Context, pipeline_id: str, body: FacetRequest) -> FacetsOut:
-    """Count the documents that the pipeline answers from per value of their fields."""
-    return await counts.count_in_pipeline(ctx.caller, pipeline_id, body)
