@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from builtin_plugins.rag.filters.grammar import SentFilter
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, FieldKind
-from kernel.sdk import READABLE, Body, example
+from kernel.sdk import Body, example
 
 MOST_EDITED = 10_000
 MOST_RULES = 100
@@ -33,7 +33,7 @@ class FieldPut(Body):
 
     kind: FieldKind = "text"
     many: bool = Field(False, description="Whether a document may have several values.")
-    description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), READABLE] = ""
+    description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
 
 
 class MetadataChange(BaseModel):

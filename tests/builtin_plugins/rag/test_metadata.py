@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from builtin_plugins.rag import api as rag
 from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.verification import look_again
+from kernel.sdk import Caller, Principal
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import (
     NOWHERE,
@@ -309,3 +311,26 @@ async def test_only_the_owner_sets_values(running: Running, ann: Actor) -> None:
         await bob.put(f"{BASES}/{base}/metadata.csv", data=b"path\n", headers=table),
     ):
         assert (reply.status, reply.json()["code"]) == (403, "not_owner"), reply.body
+
+
+async def test_a_source_describes_documents(running: Running, ann: Actor, base: str) -> None:
+    """All that it says, in place of what it said before; never over a hand, and without what doesn't fit."""
+    await declare(ann, base, "year", "number")
+    document = (await ingest(running, ann, base, "a.md", "---\ntitle: File\n---\n\nText.\n"))["document_id"]
+    await change(ann, base, document, tags=["mine"])
+    caller = Caller(running.platform, Principal("service", "service:source"))
+
+    async def say(**metadata: Any) -> dict[str, Any]:
+        said = await running.platform.hooks.ask(
+            rag.describe_document,
+            caller=caller,
+            knowledge_base_id=base,
+            document_id=document,
+            metadata=metadata,
+        )
+        assert said is True
+        return dict((await record(ann, base, document))["metadata"])
+
+    first = await say(title="Source", tags=["its"], year="no number", unknown=1, size_bytes=3)
+    assert first == {"title": "Source", "tags": ["mine"]}
+    assert await say(year=7) == {"title": "File", "tags": ["mine"], "year": 7}
