@@ -334,3 +334,18 @@ async def test_a_source_describes_documents(running: Running, ann: Actor, base: 
     first = await say(title="Source", tags=["its"], year="no number", unknown=1, size_bytes=3)
     assert first == {"title": "Source", "tags": ["mine"]}
     assert await say(year=7) == {"title": "File", "tags": ["mine"], "year": 7}
+
+
+async def test_a_deleted_account_is_nobodys_value(running: Running) -> None:
+    """Other values of the document stay, and so does a text that only looks like its id."""
+    admin, bob = await running.user(role="admin"), await somebody(running)
+    base = await make_base(admin)
+    for name, kind in (("owner", "person"), ("note", "text")):
+        await declare(admin, base, name, kind)
+    given = {"owner": bob.user["username"], "note": str(bob.user["id"])}
+    document = (await send(admin, base, **given)).json()["document_id"]
+    assert (await record(admin, base, document))["metadata"]["owner"]["id"] == bob.user["id"]
+    assert (await admin.delete(f"/v1/auth/users/{bob.user['id']}", json={})).status in (200, 202)
+    await running.run_jobs()
+    found = (await record(admin, base, document))["metadata"]
+    assert ("owner" in found, found["note"]) == (False, str(bob.user["id"]))

@@ -260,7 +260,7 @@ RAG = {
     "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/fields": _BASE,
-    "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row(owned="kb", ids=(("name", "title"),)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row(owned="kb", control=(404,)),
     "PUT /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row({"kind": "text"}, owned="kb", consumes=("kb",)),
     "DELETE /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row(owned="kb", changes=True, control=(404,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/metadata-rules": _BASE,
@@ -269,7 +269,7 @@ RAG = {
     "PUT /v1/rag/knowledge-bases/{kb_id}/metadata.csv": Row(owned="kb", changes=True, control=(415, 422)),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata": _BASE,
     "PATCH /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata": Row(
-        {"title": "x"}, owned="kb", changes=True
+        {"title": None}, owned="kb", changes=True
     ),
     "POST /v1/rag/knowledge-bases/{kb_id}/documents/metadata": Row(
         {"document_ids": ["@document"]}, owned="kb", changes=True

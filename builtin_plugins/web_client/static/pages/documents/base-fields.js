@@ -37,7 +37,7 @@ function Own({ fields, onRemove }) {
   if (!fields.length) return html`<p>${t("It has no fields of its own yet.")}</p>`;
   return html`<ul class="list">${fields.map(
     (field) => html`<li key=${field.name} class="panel"><div class="row">
-      <span class="grow"><strong>${field.name}</strong>${field.description && html` <span class="faint">${field.description}</span>`}</span>
+      <span class="grow anywhere"><strong>${field.name}</strong>${field.description && html` <span class="faint">${field.description}</span>`}</span>
       <${Badge}>${t(KINDS[field.kind])}<//>${field.many && html`<${Badge}>${t("several")}<//>`}
       <${Button} small kind="quiet" icon="trash" aria-label=${t("Remove {name}", { name: field.name })} onClick=${() => onRemove(field)} /></div></li>`,
   )}</ul>`;
@@ -75,7 +75,8 @@ function Rules({ base, fields }) {
     <${Loaded} of=${found}>${({ rules }) => html`
       ${rules.length > 0 && html`<ul class="list">${rules.map(
         (rule, place) => html`<li key=${`${place}${rule.pattern}`} class="panel"><div class="row">
-          <code class="grow">${rule.pattern}</code><span>${titleOf(fields.find((field) => field.name === rule.field) ?? { name: rule.field })}: ${valueOf(rule)}</span>
+          <div class="grow stack close anywhere"><code>${rule.pattern}</code>
+            <span>${titleOf(fields.find((field) => field.name === rule.field) ?? { name: rule.field })}: ${valueOf(rule)}</span></div>
           <${Button} small kind="quiet" icon="trash" busy=${save.busy} aria-label=${t("Remove the rule {pattern}", { pattern: rule.pattern })} onClick=${() => save.run(rules.filter((_, other) => other !== place))} /></div></li>`,
       )}</ul>`}
       <${NewRule} fields=${fields} onAdd=${(rule) => save.run([...rules, rule])} />
