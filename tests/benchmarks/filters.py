@@ -152,7 +152,9 @@ async def run(url: str | None, count: int, tries: int) -> None:
             print(f"{'hybrid' if hybrid else 'vectors only'}: without a filter {plain:.1f} ms")
             for name, wanted in filters(count).items():
                 took, first, found = await measured(database, vectors, wanted, tries, hybrid=hybrid)
-                print(f"  {name:30} {took:7.1f} ms  {took / plain:5.2f} ×, first {first:6.1f} ms, {found} found")
+                print(
+                    f"  {name:30} {took:7.1f} ms  {took / plain:5.2f} ×, first {first:6.1f} ms, {found} found"
+                )
         await vectors.close()
         await database.close()
 

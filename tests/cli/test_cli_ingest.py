@@ -98,7 +98,12 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     assert (code, again["uploaded"], again["skipped"], again["completed"]) == (0, 0, 2, 2)
     asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
     assert asked.exit_code == 0 and "130 EUR" in asked.stdout and "[1] hotel.md" in asked.stderr
-    filters = ("--filter", "source=hotel.md", "--filter", '{"type": "exists", "key": "title", "value": false}')
+    filters = (
+        "--filter",
+        "source=hotel.md",
+        "--filter",
+        '{"type": "exists", "key": "title", "value": false}',
+    )
     again = await terminal("ask", "What may a hotel cost?", "--kb", "Papers", *filters)
     assert again.stdout == asked.stdout
     other = ("What may a hotel cost?", "--kb", "Papers", "--filter")
