@@ -196,6 +196,7 @@ WALKS = (
     Walk("identity-walks", 3, "Walks through the states of identity."),
     Walk("role-worlds", 12, "Worlds of roles that are held against the model."),
     Walk("leak-steps", 160, "Steps of the leak fuzzer."),
+    Walk("filter-tries", 300, "Random filters that are held against a plain model."),
     Walk("graph-steps", 300, "Steps of adding and deleting documents with graphs."),
     Walk("market-steps", 250, "Steps of the walk over the marketplace."),
     Walk("kills", 3, "How often the durability test kills the worker, the API process or both."),
@@ -223,6 +224,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Run only what a run without options leaves out: what takes long, and more tests on PostgreSQL.",
     )
     parser.addoption("--leak-seed", type=int, default=1, help="Seed of the leak fuzzer; 0 is a new one.")
+    parser.addoption("--filter-seed", type=int, default=1, help="Seed of the filters' fuzzer.")
     parser.addoption(
         "--slow-files", type=int, default=15, help="How many of the slowest files the end names."
     )

@@ -25,6 +25,11 @@ class SearchArguments(BaseModel):
     knowledge_base_ids: list[str] | None = Field(
         None, min_length=1, max_length=50, description="Only these knowledge bases; all of yours if left out."
     )
+    metadata_filter: dict[str, Any] | None = Field(
+        None,
+        description='Only documents with these values of their fields, such as {"tags": "invoice"}, or a '
+        'filter such as {"type": "gte", "key": "created", "value": "2026-01"}.',
+    )
 
 
 _PARAMETERS: Mapping[str, Any] = {
@@ -43,6 +48,10 @@ _PARAMETERS: Mapping[str, Any] = {
             "items": {"type": "string"},
             "description": SearchArguments.model_fields["knowledge_base_ids"].description,
         },
+        "metadata_filter": {
+            "type": "object",
+            "description": SearchArguments.model_fields["metadata_filter"].description,
+        },
     },
     "required": ["query"],
 }
@@ -58,6 +67,7 @@ async def _run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
             question=wanted.query,
             top_k=wanted.top_k,
             knowledge_base_ids=wanted.knowledge_base_ids,
+            metadata_filter=wanted.metadata_filter,
         )
     if found is None:
         raise NotSupported("No knowledge bases are installed on this server")

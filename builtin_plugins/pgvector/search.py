@@ -40,24 +40,26 @@ _SORT = sql("SELECT set_config('enable_sort', 'on', true)")
 class Nearest:
     """A question to a collection at its version in `found`."""
 
-    def __init__(self, session: Session, record: CollectionRecord, query: Query) -> None:
+    def __init__(
+        self, session: Session, record: CollectionRecord, query: Query, allowed: Labels | None
+    ) -> None:
         import numpy as np
 
         self._session = session
         self._record = record
-        self._groups = None if query.groups is None else list(query.groups)
+        self._allowed = None if allowed is None else allowed.tolist()
         self._values = {"vector": query.vector.astype(np.float32).tolist(), "version": record.version}
         self._prepared: bool | None = None
 
     def best(self, k: int) -> Ranking:
-        """The `k` nearest of the allowed groups, through the graph if it helps."""
-        if k <= 0:
+        """The `k` nearest of the allowed points, through the graph if it helps."""
+        if k <= 0 or self._allowed == []:
             return Ranking.empty()
         if self._has_graph() and not self._is_narrow():
             found = self._walk(k)
             if found.size == k:
                 return found
-        return self._ranked("v.embedding", self._grouped(), ", v.label", k=k)
+        return self._ranked("v.embedding", self._limited(), ", v.label", k=k)
 
     def among(self, labels: Labels) -> Ranking:
         """The cosines of those of these points that exist, best first."""
@@ -71,22 +73,16 @@ class Nearest:
         return self._prepared
 
     def _is_narrow(self) -> bool:
-        if self._groups is None:
-            return False
-        some = (
-            f"SELECT count(*) FROM (SELECT 1 FROM vectors_point p WHERE p.collection_id = {self._record.id}"
-            f" AND p.group_key = ANY(CAST(:groups AS text[])) LIMIT {NARROW + 1}) counted"
-        )
-        return int(self._session.scalar(sql(some), {"groups": self._groups}) or 0) <= NARROW
+        return self._allowed is not None and len(self._allowed) <= NARROW
 
     def _walk(self, k: int) -> Ranking:
         self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
-        found = self._ranked(graph_key(self._record.dimension, "v."), self._grouped(), "", k=k)
+        found = self._ranked(graph_key(self._record.dimension, "v."), self._limited(), "", k=k)
         self._session.execute(_SORT)
         return found
 
-    def _grouped(self) -> str:
-        return "" if self._groups is None else " AND p.group_key = ANY(CAST(:groups AS text[]))"
+    def _limited(self) -> str:
+        return "" if self._allowed is None else " AND v.label = ANY(CAST(:allowed AS bigint[]))"
 
     def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranking:
         """Rows by distance. Our own numbers are inlined, so that the planner can use a partial index."""
@@ -99,8 +95,8 @@ class Nearest:
             f" WHERE v.collection_id = {self._record.id} AND p.collection_id = {self._record.id}"
             f" AND p.version <= :version{condition} ORDER BY {distance}{then} LIMIT :k"
         )
-        if ":groups" in condition:
-            values["groups"] = self._groups
+        if ":allowed" in condition:
+            values["allowed"] = self._allowed
         rows = self._session.execute(sql(statement), {**self._values, **values}).all()
         if not rows:
             return Ranking.empty()

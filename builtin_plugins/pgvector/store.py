@@ -79,15 +79,22 @@ class PgVectorStore(SqlVectorStore):
 
     def rank(self, session: Session, record: CollectionRecord, query: Query) -> Judged:
         """The nearest points by SQL; for hybrid search fused with BM25."""
-        nearest = Nearest(session, record, query)
+        allowed = self.allowed(session, record, query)
+        nearest = Nearest(session, record, query, allowed)
         if query.text is None:
             return Judged.by_cosine(nearest.best(query.k))
-        return self._fused(session, record, query, nearest)
+        return self._fused(session, record, query, nearest, allowed)
 
-    def _fused(self, session: Session, record: CollectionRecord, query: Query, nearest: Nearest) -> Judged:
+    def _fused(
+        self,
+        session: Session,
+        record: CollectionRecord,
+        query: Query,
+        nearest: Nearest,
+        allowed: Labels | None,
+    ) -> Judged:
         words = query.text or ""
         index = self.indexes(record).text.catch_up(session, record)
-        allowed = self.allowed(session, record, query)
 
         def near(k: int, among: Labels | None) -> Ranking:
             return nearest.best(k) if among is None else nearest.among(among)
@@ -99,8 +106,10 @@ class PgVectorStore(SqlVectorStore):
         return fuse(dense, text, query.k, hybrid_weight(words, query.meaning), query.unrelated)
 
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
-        """Vectors are searched in the database; only words have an index here."""
-        return [] if query.text is None else [self.indexes(record).text]
+        """Vectors are searched in the database; only words and groups have an index here."""
+        indexes = self.indexes(record)
+        legs: list[Follower[Any]] = [] if query.text is None else [indexes.text]
+        return legs if query.groups is None else [*legs, indexes.groups]
 
     async def start(self) -> None:
         """Build the graphs that grown collections need, in the background."""

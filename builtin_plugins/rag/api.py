@@ -28,6 +28,9 @@ from builtin_plugins.rag.errors import EngineChanged as EngineChanged
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNotFound
 from builtin_plugins.rag.errors import NotOwner as NotOwner
 from builtin_plugins.rag.errors import StorageLimit as StorageLimit
+from builtin_plugins.rag.filters.dify import MetadataCondition as MetadataCondition
+from builtin_plugins.rag.filters.dify import filter_from_dify as filter_from_dify
+from builtin_plugins.rag.filters.grammar import MetadataFilter as MetadataFilter
 from builtin_plugins.rag.methods import NO_RUNTIME as NO_RUNTIME
 from builtin_plugins.rag.methods import AskConfiguration as AskConfiguration
 from builtin_plugins.rag.methods import MeasuredChoice as MeasuredChoice
@@ -294,12 +297,17 @@ def ask_pipeline(
 
 @hookspec.first
 def search_passages(
-    caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+    caller: Caller,
+    question: str,
+    top_k: int,
+    knowledge_base_ids: Sequence[str] | None,
+    metadata_filter: Mapping[str, Any] | None = None,
 ) -> Sequence[Passage] | None:
     """The passages that fit a question best, best first, without a model's answer.
 
-    Searches these knowledge bases, or all that the caller may read. Raises NotFound for one that it may
-    not, BadRequest for too many, Unavailable when embedding fails.
+    Searches these knowledge bases, or all that the caller may read; with a filter as clients send it, only
+    the documents that match. Raises NotFound for one that it may not, BadRequest for too many, Unprocessable
+    for a filter that can't be, Unavailable when embedding fails.
     """
 
 

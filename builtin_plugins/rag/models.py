@@ -203,6 +203,15 @@ class MetadataField(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
+class MetadataVersion(Base):
+    """Counts the changes of what filters read in a knowledge base; see `metadata.changes`."""
+
+    __tablename__ = "rag_metadata_version"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    version: Mapped[int] = mapped_column(BigInteger)
+
+
 class MetadataValue(Base):
     """One value of a document's field. A field with several values has a row for each.
 

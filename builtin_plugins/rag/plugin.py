@@ -18,6 +18,7 @@ from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import (
     documents,
+    facets,
     ingestion,
     knowledge_bases,
     metadata,
@@ -144,7 +145,8 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, metadata.routes, ingestion.routes, visibility.routes, pipelines.routes),
+            *(documents.routes, metadata.routes, facets.routes, ingestion.routes),
+            *(visibility.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -190,9 +192,14 @@ class RagPlugin(Plugin):
 
     @hookimpl
     async def search_passages(
-        self, caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+        self,
+        caller: Caller,
+        question: str,
+        top_k: int,
+        knowledge_base_ids: Sequence[str] | None,
+        metadata_filter: Mapping[str, Any] | None = None,
     ) -> Sequence[api.Passage]:
-        return await reading.search_passages(caller, question, top_k, knowledge_base_ids)
+        return await reading.search_passages(caller, question, top_k, knowledge_base_ids, metadata_filter)
 
     @hookimpl
     async def list_documents(self, caller: Caller, limit: int, offset: int) -> Sequence[api.DocumentEntry]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.documents.api import MAX_SIZE
+from builtin_plugins.rag.filters.grammar import SentFilter
 from kernel.sdk import READABLE, Body, Message, PageQuery, example
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
@@ -27,6 +28,10 @@ def _absent(value: object) -> bool:
     return value is None
 
 
+_FILTER = (
+    "Which documents are searched: a value for each field, or OpenAI's attribute filters, such as "
+    '`{"type": "gte", "key": "created", "value": "2026-01"}`, with `and`, `or` and `not`.'
+)
 _PUBLISHING = (
     "Who may publish a chat that answers from it to people without an account: only its owner, or, if "
     "`allowed`, everybody who can read it."
@@ -206,6 +211,9 @@ class DocumentQuery(BaseModel):
     parent_id: str | None = Field(
         None, max_length=64, description="Only documents that came out of the document with this id."
     )
+    filter: str | None = Field(
+        None, max_length=20_000, description="Only documents that match this filter on their fields, as JSON."
+    )
 
 
 class ChunkOut(BaseModel):
@@ -242,6 +250,9 @@ class RetrievalConfig(_Config):
 
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None
+    metadata_filter: SentFilter | None = Field(
+        None, description="Which documents the pipeline answers from, together with a question's own filter."
+    )
 
 
 class GenerationConfig(_Config):
@@ -273,6 +284,7 @@ class PipelineUpdate(SharingUpdate, Body):
     knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] | None = Field(
         None, min_length=1, max_length=100
     )
+    retrieval_config: RetrievalConfig | None = Field(None, description="Replaces the whole configuration.")
 
 
 class PipelineCreated(BaseModel):
@@ -299,21 +311,15 @@ class PipelineOut(BaseModel):
     visibility: str
     team_id: int | None
     organization_id: int | None
+    metadata_filter: dict[str, Any] | None = Field(
+        None, exclude_if=_absent, description="Which documents it answers from, if not from all."
+    )
 
 
 class PipelineQuery(PageQuery):
     """Paging of pipelines."""
 
     owner_user_id: Id | None = None
-
-
-class MetadataFilter(BaseModel):
-    """Values that must match exactly, all of them."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: Annotated[str, Field(max_length=255)] | None = None
-    document_id: Annotated[str, Field(max_length=64)] | None = None
 
 
 class SearchRequest(BaseModel):
@@ -331,7 +337,7 @@ class SearchRequest(BaseModel):
     hybrid: bool | None = Field(
         None, description="Search by meaning and by words. Defaults to the pipeline's setting, or true."
     )
-    metadata_filter: MetadataFilter | None = None
+    metadata_filter: SentFilter | None = Field(None, description=_FILTER)
     rerank: bool = Field(False, description="Find more passages, rerank them and keep the best.")
     parent_context: bool = Field(False, description="Return each passage with its neighbors.")
     graph: bool = Field(False, description="Also rank by a knowledge graph, if a plugin provides one.")

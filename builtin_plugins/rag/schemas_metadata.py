@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from builtin_plugins.rag.filters.grammar import SentFilter
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, FieldKind
 from kernel.sdk import Body, example
 
@@ -66,12 +67,21 @@ class MetadataEdit(Body):
         remove={"tags": ["draft"]},
     )
 
-    document_ids: list[Annotated[str, Field(max_length=64)]] = Field(
-        min_length=1, max_length=MOST_EDITED, description="The documents to change."
+    document_ids: list[Annotated[str, Field(max_length=64)]] | None = Field(
+        None, min_length=1, max_length=MOST_EDITED, description="The documents to change."
+    )
+    filter: SentFilter | None = Field(
+        None, description="Instead of ids: all documents that match, as in a search."
     )
     set: _Metadata = Field({}, description="Values that take the place of the present ones; null removes.")
     add: _Metadata = Field({}, description="Values to add to fields with several values.")
     remove: _Metadata = Field({}, description="Values to remove, if a document has them.")
+
+    @model_validator(mode="after")
+    def _says_which(self) -> MetadataEdit:
+        if (self.document_ids is None) == (self.filter is None):
+            raise ValueError("send either document_ids or a filter")
+        return self
 
 
 class MetadataEdited(BaseModel):

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from builtin_plugins.documents.api import MAX_SIZE
+from builtin_plugins.rag.filters.grammar import SentFilter
 from builtin_plugins.rag.schemas import ModelName, Name, Text
 
 MAX_ROWS = 2000
@@ -45,6 +46,7 @@ class RetrievalRow(_Row):
 
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     hybrid: bool | None = None
+    metadata_filter: SentFilter | None = None
 
 
 class GenerationRow(_Row):

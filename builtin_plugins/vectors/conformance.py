@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import ColumnElement, literal_column, select
 
 from builtin_plugins.vectors.protocol import (
     EngineMismatch,
+    GroupQuery,
     Hit,
     Point,
     Query,
@@ -47,6 +50,11 @@ def thing(number: int, group: str = "one", *, angle: float | None = None, text: 
 def ids(hits: Sequence[Hit]) -> list[str]:
     """The ids of hits, in their order."""
     return [hit.point.id for hit in hits]
+
+
+def _literal(written: str) -> ColumnElement[Any]:
+    column: ColumnElement[Any] = literal_column(written)
+    return column.label("name")
 
 
 class VectorStoreConformance:
@@ -259,6 +267,28 @@ class VectorStoreConformance:
         }
         assert len(await self.near(store, k=50, groups=["far", "near"])) == 50
         assert await self.near(store, groups=[]) == [] == await self.near(store, groups=["nobody's"])
+
+    async def test_a_filter_may_be_a_query(self, database: Database, stores: Stores) -> None:
+        """It is run again when its version or the collection changes; two keys are two queries."""
+        await self.make(database, stores[0], thing(1, "one"), thing(2, "two"))
+        both = select(_literal("'one'")).union_all(select(_literal("'new'")))
+        one, two = select(both.subquery()), select(_literal("'two'"))
+
+        async def found(groups: GroupQuery, **more: object) -> list[list[str]]:
+            return [sorted(ids(await self.near(store, 0.0, 10, groups=groups, **more))) for store in stores]
+
+        first, second = select(_literal("1")), select(_literal("2"))
+        searches: list[dict[str, object]] = [{}, {"text": "thing"}]
+        for more in searches:
+            for _ in range(2):
+                assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+                assert await found(GroupQuery(two, "other key", first), **more) == [["two-2"]] * 2
+            assert await found(GroupQuery(two, "key", second), **more) == [["two-2"]] * 2
+            assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+        await self.make(database, stores[0], thing(3, "new"))
+        assert await found(GroupQuery(one, "key", first)) == [["new-3", "one-1"]] * 2
+        await database.write(stores[1].remove_group, COLLECTION, "one")
+        assert await found(GroupQuery(one, "key", first)) == [["new-3"]] * 2
 
     async def test_hybrid_search_finds_words_and_meaning(self, database: Database, stores: Stores) -> None:
         """A word that only a far point has brings it up; each hit has its cosine; scores are at most 1."""

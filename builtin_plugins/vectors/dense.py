@@ -27,6 +27,8 @@ _LEAST_PER_LIST = 40  # with fewer, centroids are not worthwhile, and FAISS warn
 _TRAINING_PER_LIST = 64
 _LISTS_PROBED = 300  # a fixed number: time grows with the square root of the collection, recall falls slowly
 _BLOCK = 20_000
+_FEW = 200
+"""Up to this many allowed labels, a set of them is faster than a mark for each vector."""
 
 
 class DenseIndex:
@@ -91,8 +93,12 @@ class DenseIndex:
         if k <= 0 or (among is not None and not len(among)):
             return Ranking.empty()
         with self._lock.read():
-            parameters = _parameters(self._index, self._approximate, among)
-            scores, labels = self._index.search(vector, min(k, max(1, self._index.ntotal)), params=parameters)
+            most = min(k, max(1, self._index.ntotal))
+            if among is not None and len(among) > _FEW and not self._approximate:
+                scores, labels = _search_marked(self._index, vector, most, among)
+            else:
+                parameters = _parameters(self._index, self._approximate, among)
+                scores, labels = self._index.search(vector, most, params=parameters)
         found = labels[0] >= 0
         return Ranking(labels[0][found], scores[0][found])
 
@@ -211,6 +217,18 @@ def _replace(index: Any, labels: Labels, vectors: Vectors) -> None:
 
 def _remove(index: Any, labels: Labels) -> None:
     index.remove_ids(_faiss().IDSelectorBatch(labels))
+
+
+def _search_marked(index: Any, vector: Vectors, k: int, among: Labels) -> tuple[Any, Any]:
+    """Search the exact index with a bit for each of its vectors."""
+    import numpy as np
+
+    faiss = _faiss()
+    labels = faiss.vector_to_array(index.id_map)
+    marks = np.packbits(np.isin(labels, among), bitorder="little")
+    parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(marks))
+    scores, places = index.index.search(vector, k, params=parameters)
+    return scores, np.where(places < 0, -1, labels[places])
 
 
 def _parameters(index: Any, approximate: bool, among: Labels | None) -> Any:

@@ -11,6 +11,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels
+from builtin_plugins.vectors.groups import GroupIndex
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
 from kernel.sdk import Database, off_the_loop
@@ -120,7 +121,7 @@ class Follower(Generic[I]):
 
 
 class CollectionIndexes:
-    """The dense and the text index of one collection, each made when first needed."""
+    """The indexes of one collection, each made when first needed: of vectors, of words, of groups."""
 
     def __init__(self, dimension: int, exact_up_to: int) -> None:
         self.dense: Follower[DenseIndex] = Follower(
@@ -129,6 +130,9 @@ class CollectionIndexes:
             lambda rows: _decode([vector for (vector,) in rows], dimension),
         )
         self.text: Follower[TextIndex] = text_follower()
+        self.groups: Follower[GroupIndex] = Follower(
+            (PointRecord.group_key,), GroupIndex, lambda rows: [group for (group,) in rows]
+        )
 
 
 def text_follower() -> Follower[TextIndex]:

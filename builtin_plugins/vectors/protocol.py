@@ -17,6 +17,7 @@ from kernel.sdk import Unit
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from sqlalchemy import Select
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 
@@ -77,6 +78,19 @@ class Hit:
 
 
 @dataclass(frozen=True)
+class GroupQuery:
+    """Groups that a query finds in the database, as it is when the search begins.
+
+    Queries with the same `key` find the same `names` as long as the points of the collection and the number
+    that `version` finds stay the same: a store may keep what it found.
+    """
+
+    names: Select[Any]
+    key: str
+    version: Select[Any]
+
+
+@dataclass(frozen=True)
 class Query:
     """A search in one collection. `groups` limits it to these groups, before ranking.
 
@@ -89,7 +103,7 @@ class Query:
     vector: Vector
     k: int
     text: str | None = None
-    groups: Sequence[str] | None = None
+    groups: Sequence[str] | GroupQuery | None = None
     engine: str | None = None
     unrelated: float = 0.0
     meaning: float = 0.8

@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
+from builtin_plugins.vectors.groups import KeptSelections, group_names
 from builtin_plugins.vectors.indexes import CollectionIndexes, Follower, text_follower
 from builtin_plugins.vectors.locks import AsyncSharedLock
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
@@ -38,6 +39,7 @@ from builtin_plugins.vectors.point_rows import (
 )
 from builtin_plugins.vectors.protocol import (
     EngineMismatch,
+    GroupQuery,
     Hit,
     Point,
     Query,
@@ -58,7 +60,6 @@ _MOST_STALE = 0.2
 UNSEARCHED = "none"
 """The engine of a collection of retired points, whose vectors may be of several engines."""
 _CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
-_MOST_PARAMETERS = 10_000  # of one statement; databases allow up to 32,767
 
 
 class SqlVectorStore:
@@ -70,6 +71,7 @@ class SqlVectorStore:
         self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
         self._guard = threading.Lock()  # of `_loaded`, which searches in several threads use
+        self._selections = KeptSelections()
         self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
@@ -194,7 +196,7 @@ class SqlVectorStore:
     def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
         """The hits as of one commit; None if the indexes are behind and may not `follow`."""
         found = read_collection(session, collection)
-        if found is None or (query.groups is not None and not query.groups):
+        if found is None:
             return []
         check_fit(found, query)
         if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
@@ -204,7 +206,9 @@ class SqlVectorStore:
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
         indexes = self.indexes(record)
-        return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+        legs: list[Follower[Any]] = [indexes.dense]
+        legs += [] if query.text is None else [indexes.text]
+        return legs if query.groups is None else [*legs, indexes.groups]
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
         """Load indexes that were never used, so that a search has only little to catch up with."""
@@ -292,19 +296,18 @@ class SqlVectorStore:
 
     def allowed(self, session: Session, record: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
-        import numpy as np
-
-        if query.groups is None:
+        groups = query.groups
+        if groups is None:
             return None
-        labels: list[int] = []
-        for start in range(0, len(query.groups), _MOST_PARAMETERS):
-            mine = select(PointRecord.label).where(
-                PointRecord.collection_id == record.id,
-                PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
-                PointRecord.version.is_not(None),
-            )
-            labels += session.scalars(mine).all()
-        return np.array(labels, dtype=np.int64)
+        index = self.indexes(record).groups.catch_up(session, record)
+        if not isinstance(groups, GroupQuery):
+            return off_the_loop(partial(index.labels_of, groups))
+        state = (record.version, int(session.scalar(groups.version) or 0))
+        found = self._selections.get(record.id, groups.key, state)
+        if found is None:
+            found = off_the_loop(partial(index.labels_of, group_names(session, groups)))
+            self._selections.put(record.id, groups.key, state, found)
+        return found
 
     def indexes(self, record: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; the least recently searched are dropped first."""

@@ -49,9 +49,7 @@ class Implementation:
 
     def call(self, arguments: dict[str, Any]) -> Any:
         """The implementation's answer, or an awaitable of it."""
-        if len(self.accepted) == len(arguments):
-            return self.function(**arguments)
-        return self.function(**{name: arguments[name] for name in self.accepted})
+        return self.function(**{name: arguments[name] for name in self.accepted if name in arguments})
 
 
 class Waits:
@@ -248,7 +246,7 @@ class Hooks:
         caller = getattr(self._manager.hook, spec.name, None)
         found = [] if caller is None else reversed(caller.get_hookimpls())
         return [
-            Implementation(impl.plugin_name, impl.function, tuple(impl.argnames))
+            Implementation(impl.plugin_name, impl.function, (*impl.argnames, *impl.kwargnames))
             for impl in found
             if impl.plugin_name not in self._silent
         ]

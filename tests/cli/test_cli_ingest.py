@@ -98,6 +98,21 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     assert (code, again["uploaded"], again["skipped"], again["completed"]) == (0, 0, 2, 2)
     asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
     assert asked.exit_code == 0 and "130 EUR" in asked.stdout and "[1] hotel.md" in asked.stderr
+    filters = (
+        "--filter",
+        "source=hotel.md",
+        "--filter",
+        '{"type": "exists", "key": "title", "value": false}',
+    )
+    again = await terminal("ask", "What may a hotel cost?", "--kb", "Papers", *filters)
+    assert again.stdout == asked.stdout
+    other = ("What may a hotel cost?", "--kb", "Papers", "--filter")
+    assert "130 EUR" not in (await terminal("ask", *other, "filename=other.md")).stdout
+    found = await terminal("search", *other, "source=hotel.md")
+    assert found.exit_code == 0 and "130 EUR" in found.stdout and "hotel.md" in found.stderr
+    assert (await terminal("search", *other, "source=other.md", "--json")).stdout.count('"text"') == 0
+    assert (await terminal("search", *other, "hotel.md")).exit_code == 2
+    assert "colour" in (await terminal("search", *other, "colour=red")).stderr
     missing = await terminal("ask", "What?", "--kb", "Nothing")
     assert missing.exit_code == 3 and "Papers" in missing.stderr
 

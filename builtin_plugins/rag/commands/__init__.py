@@ -18,5 +18,9 @@ COMMANDS = (
         LazyApp("builtin_plugins.rag.commands.fields", "Show and declare the fields of documents.", USE),
     ),
     ("ask", LazyApp("builtin_plugins.rag.commands.ask", "Ask a question, and get a cited answer.", USE)),
+    (
+        "search",
+        LazyApp("builtin_plugins.rag.commands.search", "Find passages, without an answer.", USE),
+    ),
     ("rag", LazyApp("builtin_plugins.rag.commands.receipts", "Prove that documents were deleted.", MANAGE)),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from builtin_plugins.rag.commands.filter_option import Filters, filter_of
 from cli.options import AsJson
 from cli.texts import App, examples
 
@@ -20,6 +21,7 @@ app = App()
     epilog=examples(
         ('platformctl ask "What may a hotel cost?" --kb Handbook', "one knowledge base"),
         ('platformctl ask "Who signs?" --pipeline Legal', "a pipeline, with its settings"),
+        ('platformctl ask "Who signs?" --kb Legal --filter year=2026', "about some of the documents"),
         ('platformctl ask "Who signs?" --kb Legal --json', "for a script: the whole answer at once"),
         after="Sign in first, with 'platformctl login URL'.",
     )
@@ -28,6 +30,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     base: Annotated[str | None, typer.Option("--kb", help="Name or id of the knowledge base.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Name or id of a pipeline.")] = None,
+    filters: Filters = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question; the answer appears as it is written, followed by the sources that it cites."""
@@ -37,19 +40,23 @@ def ask(
         raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     if base is not None and pipeline is not None:
         raise typer.BadParameter("choose one of --kb and --pipeline", param_hint="--pipeline")
-    running.run((_ask_at_once if as_json else _ask)(question, base, pipeline))
+    body: dict[str, Any] = {"question": question}
+    wanted = filter_of(filters)
+    if wanted is not None:
+        body["metadata_filter"] = wanted
+    running.run((_ask_at_once if as_json else _ask)(body, base, pipeline))
 
 
-async def _ask_at_once(question: str, base: str | None, pipeline: str | None) -> None:
+async def _ask_at_once(body: Mapping[str, Any], base: str | None, pipeline: str | None) -> None:
     from cli import console
     from cli.client import signed_in
 
     async with signed_in() as client:
         path = f"/v1/rag/pipeline/{await _pipeline(client, base, pipeline)}/query"
-        console.print_json(await client.call("POST", path, json={"question": question}))
+        console.print_json(await client.call("POST", path, json=body))
 
 
-async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
+async def _ask(body: Mapping[str, Any], base: str | None, pipeline: str | None) -> None:
     from cli import console
     from cli.client import signed_in
     from cli.failures import CommandFailed
@@ -58,7 +65,6 @@ async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
     answer = ""
     async with signed_in() as client:
         chosen = await _pipeline(client, base, pipeline)
-        body = {"question": question}
         async with client.stream(f"/v1/rag/pipeline/{chosen}/query", body) as events:
             async for name, value in events:
                 if name == "sources":

@@ -50,7 +50,7 @@ async def capabilities(ctx: Context) -> RagCapabilities:
             "dense": RetrieverState(available=True),
             "hybrid": RetrieverState(available=True),
             "parent_child": RetrieverState(available=True, note="one neighbor on each side"),
-            "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
+            "metadata_filter": RetrieverState(available=True, note="any field of the documents"),
         },
         optional_deps={
             "sentence_transformers": find_spec("sentence_transformers") is not None,

@@ -10,14 +10,16 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
+from builtin_plugins.rag.filters.binding import FilterSource, bind
 from builtin_plugins.rag.metadata.fields import fields_of
 from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues, people_in
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
 from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document, name_people, origins_in
 from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.schemas_metadata import DocumentMetadata, MetadataEdit, MetadataEdited
+from builtin_plugins.rag.schemas_metadata import MOST_EDITED, DocumentMetadata, MetadataEdit, MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
+from builtin_plugins.rag.services.identities import CURRENT
 from builtin_plugins.rag.services.metadata import (
     Layers,
     Origin,
@@ -26,7 +28,7 @@ from builtin_plugins.rag.services.metadata import (
     write_layers,
     write_values,
 )
-from kernel.sdk import Caller, Scope, Unit, scope_of
+from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
 _AT_ONCE: Final = 500
 _PLACE: Final = "metadata"
@@ -135,15 +137,13 @@ async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> Metadat
     """
     people = await look_up_people(caller, kb_id, [wanted.set, wanted.add, wanted.remove])
     scope = await scope_of(caller.platform, caller.principal)
-    ids = sorted(set(wanted.document_ids))
-    return await caller.platform.database.write(_edit_many, scope, kb_id, ids, wanted, people)
+    return await caller.platform.database.write(_edit_many, scope, kb_id, wanted, people)
 
 
-def _edit_many(
-    unit: Unit, scope: Scope, kb_id: str, ids: Sequence[str], wanted: MetadataEdit, people: People
-) -> MetadataEdited:
+def _edit_many(unit: Unit, scope: Scope, kb_id: str, wanted: MetadataEdit, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
     hold_base(unit, kb_id)
+    ids = sorted(set(wanted.document_ids or ())) or _matching(unit.session, kb_id, wanted)
     edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
     hold_documents(unit, kb_id, ids)
     changed = 0
@@ -154,6 +154,17 @@ def _edit_many(
             changed += bool(one.changed)
         write_layers(unit, kb_id, layers)
     return MetadataEdited(documents=changed)
+
+
+def _matching(session: Session, kb_id: str, wanted: MetadataEdit) -> list[str]:
+    """The newest versions that the filter of an edit leaves. Raises Unprocessable."""
+    matching = bind(session, [kb_id], [FilterSource(wanted.filter, ("body", "filter"))])
+    query = select(Document.id).where(CURRENT, matching.condition()).order_by(Document.id)
+    found = list(session.scalars(query.limit(MOST_EDITED + 1)))
+    if len(found) > MOST_EDITED:
+        why = f"matches more than {MOST_EDITED:,} documents; change them in parts"
+        raise Unprocessable.field(("body", "filter"), why)
+    return found
 
 
 class _Edit:

@@ -20,6 +20,8 @@ from builtin_plugins.rag.answering.followups import make_whole, needs_subject
 from builtin_plugins.rag.answering.prompting import EarlierTurn, defused
 from builtin_plugins.rag.answering.words import content_stems
 from builtin_plugins.rag.errors import KnowledgeBaseGone
+from builtin_plugins.rag.filters.binding import IN_PIPELINE, FilterSource, bound
+from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.conversing import kept, open_turn
@@ -154,10 +156,12 @@ async def prepare(
     pipeline, bases = await sources_of(caller, pipeline_id)
     full = with_defaults(request, pipeline)
     config = GenerationConfig.model_validate(pipeline.generation_config)
+    documents = await bound(caller.platform, [base.id for base in bases], *filters_of(request, pipeline))
     question = Question(
         caller,
         bases,
         full,
+        documents,
         requests_hybrid="hybrid" in full.model_fields_set and full.hybrid is not None,
         config=config,
         history=history,
@@ -193,6 +197,17 @@ async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[K
     if not bases:
         raise KnowledgeBaseGone()
     return pipeline, bases
+
+
+def filters_of(request: SearchRequest, pipeline: Pipeline) -> list[FilterSource]:
+    """The request's filter and the pipeline's own, which both must match."""
+    fixed = FilterSource(fixed_filter(pipeline), IN_PIPELINE, fields_gone=True)
+    return [FilterSource(request.metadata_filter), fixed]
+
+
+def fixed_filter(pipeline: Pipeline) -> MetadataFilter | None:
+    """The pipeline's own filter; None if it has none."""
+    return RetrievalConfig.model_validate(pipeline.retrieval_config).metadata_filter
 
 
 def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:

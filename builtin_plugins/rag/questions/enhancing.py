@@ -7,7 +7,7 @@ dropped, and the text of an added passage is read here, never taken from the plu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import passage_of, plural
-from builtin_plugins.rag.questions.retrieval import documents_of, named
+from builtin_plugins.rag.questions.retrieval import named
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, StoredPoint, searched_text
@@ -33,8 +33,8 @@ async def enhanced(inquiry: Inquiry, retrieved: RetrievedPassages, limit: int) -
     if not implementations:
         inquiry.trace.degrade("graph: no plugin on this server ranks by a graph")
         return retrieved
-    groups = await documents_of(platform, inquiry.bases, inquiry.request.metadata_filter)
-    allowed = None if groups is None else [one for ids in groups.values() for one in ids]
+    documents = inquiry.documents
+    allowed = None if documents is None else await platform.database.read(documents.document_ids)
     scope = api.RankingScope([base.id for base in inquiry.bases], allowed, limit)
     for implementation in implementations:
         answer = await _answer(inquiry, implementation, retrieved, scope)
@@ -77,18 +77,19 @@ async def _applied(
     scope: api.RankingScope,
     answer: Sequence[api.RankedPassage],
 ) -> RetrievedPassages:
+    among = None if scope.document_ids is None else frozenset(scope.document_ids)
     known = {(item.document_id, item.chunk_id): item for item in retrieved.passages}
     wanted = {(one.document_id, one.chunk_id): one for one in answer}
     kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
-    missing = [one for place, one in wanted.items() if place not in known and _within(scope, one)]
+    missing = [one for place, one in wanted.items() if place not in known and _within(scope, among, one)]
     missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
     added = await _added(platform, {base.id: base for base in bases}, retrieved, missing)
     return retrieved.of(sorted([*kept, *added], key=lambda item: -item.score))
 
 
-def _within(scope: api.RankingScope, passage: api.RankedPassage) -> bool:
-    among = scope.document_ids is None or passage.document_id in scope.document_ids
-    return passage.knowledge_base_id in scope.knowledge_base_ids and among
+def _within(scope: api.RankingScope, among: Set[str] | None, passage: api.RankedPassage) -> bool:
+    is_allowed = among is None or passage.document_id in among
+    return passage.knowledge_base_id in scope.knowledge_base_ids and is_allowed
 
 
 def _rescored(item: Passage, by: api.RankedPassage) -> Passage:

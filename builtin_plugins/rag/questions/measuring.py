@@ -8,6 +8,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.citation_support import count_citations
 from builtin_plugins.rag.answering.refusal_texts import REFUSALS
 from builtin_plugins.rag.errors import AnswerFailed
+from builtin_plugins.rag.filters.binding import FilterSource, bound
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.asking import prepared
 from builtin_plugins.rag.questions.methods import METHODS, kind_of
@@ -28,7 +29,8 @@ async def ask_measured(
     """
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
-    question = Question(caller, [base], request, requests_hybrid=True)
+    documents = await bound(caller.platform, [base.id], FilterSource(request.metadata_filter))
+    question = Question(caller, [base], request, documents, requests_hybrid=True)
     found: RetrievedPassages | Draft | None = None
     try:
         found = await prepared(caller.platform.resource(METHODS).named(request.method), question)

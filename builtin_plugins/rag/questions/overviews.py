@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import Select, String, bindparam, func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
@@ -17,9 +17,7 @@ from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.passages import Draft
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.reporting import passage_of
-from builtin_plugins.rag.questions.retrieval import documents_of
 from builtin_plugins.vectors.api import VECTORS
-from kernel.sdk.storage import Among, Ids
 
 _LONGEST_KIND = 8
 _SHELVED: Sequence[Any] = (
@@ -81,17 +79,14 @@ class QuestionShelf:
     async def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
         """The rows of a query over the documents that the question is about."""
         question = self._question
-        groups = await documents_of(question.platform, question.bases, question.request.metadata_filter)
         query = query.where(Document.knowledge_base_id.in_(self._bases), Document.status == "completed")
-        values = dict[str, Any]()
-        if groups is not None:
-            query = query.where(Among(Document.id, bindparam("filtered", type_=Ids(String))))
-            values["filtered"] = [one for documents in groups.values() for one in documents]
-        return await question.platform.database.read(_all, query, values)
+        if question.documents is not None:
+            query = query.where(question.documents.condition())
+        return await question.platform.database.read(_all, query)
 
 
-def _all(session: Session, query: Select[*tuple[Any, ...]], values: Mapping[str, Any]) -> Sequence[Any]:
-    return session.execute(query, values).all()
+def _all(session: Session, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+    return session.execute(query).all()
 
 
 def _kind_of(name: str, content_type: str) -> str:

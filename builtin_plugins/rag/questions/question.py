@@ -20,6 +20,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import EarlierTurn
 from builtin_plugins.rag.answering.quotations import Support
 from builtin_plugins.rag.errors import AnswerFailed, GenerationFailed
+from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions.reporting import Trace, plural
@@ -342,7 +343,7 @@ async def open_question_thread(_platform: Platform) -> AsyncIterator[ThreadPoolE
 
 @dataclass
 class Inquiry:
-    """A search by a caller over knowledge bases that it may see.
+    """A search by a caller over knowledge bases that it may see, in the documents that the filters leave.
 
     `requests_hybrid`: whether the client or the pipeline requested hybrid search, which is also the default.
     `supports` and `languages` cache results that several steps need.
@@ -351,6 +352,7 @@ class Inquiry:
     caller: Caller
     bases: Sequence[KnowledgeBase]
     request: SearchRequest
+    documents: BoundFilter | None
     requests_hybrid: bool = False
     trace: Trace = field(default_factory=Trace)
     supports: dict[tuple[str, tuple[Passage, ...]], Support | None] = field(default_factory=dict, repr=False)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import String, bindparam, select
-from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import Pages, Sections
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
+from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.reporting import passage_of
-from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import (
@@ -111,7 +109,8 @@ _NAMED = Prepared(
 
 @dataclass(frozen=True)
 class Sought:
-    """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
+    """What to search for. `imagined` is a passage whose meaning counts as much as the text's; `documents` are
+    those that are searched.
 
     `trees` searches the summaries of document trees, too. `question` is the original question, which
     similarities refer to if `text` differs from it. `language` detects the language of the question; it runs
@@ -121,7 +120,7 @@ class Sought:
     text: str
     top_k: int
     hybrid: bool = True
-    metadata_filter: MetadataFilter | None = None
+    documents: BoundFilter | None = None
     imagined: str | None = None
     trees: bool = False
     question: str | None = None
@@ -131,8 +130,8 @@ class Sought:
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
-    The filter is resolved to documents first and applied in the search, before ranking. If the embedding
-    model was changed meanwhile, the search is repeated. Of copies in several documents the best is found, and
+    The filter is a query that the search itself runs, before ranking. If the embedding model was changed
+    meanwhile, the search is repeated. Of copies in several documents the best is found, and
     so many more passages. Raises Unavailable when embedding fails.
     """
     looked = sought.top_k
@@ -181,7 +180,6 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
 
 
 async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
-    groups = await documents_of(platform, bases, sought.metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
     asked = {model: await _question_vector(platform, model, sought) for model in models}
     aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
@@ -197,7 +195,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
             aim.vectors[0],
             sought.top_k,
             text=sought.text if sought.hybrid else None,
-            groups=None if groups is None else groups.get(base.id, []),
+            groups=None if sought.documents is None else sought.documents.groups(base.id),
             engine=aim.engine,
             unrelated=aim.unrelated,
             meaning=aim.meaning,
@@ -213,15 +211,6 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
     return await _ranked_rows(platform, hits, question)
-
-
-async def documents_of(
-    platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter | None
-) -> dict[str, list[str]] | None:
-    """The documents that match a filter, by knowledge base; None for an empty filter."""
-    if wanted is None or (wanted.source is None and wanted.document_id is None):
-        return None
-    return await platform.database.read(_documents, [base.id for base in bases], wanted)
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
@@ -241,20 +230,6 @@ async def _search(platform: Platform, base: KnowledgeBase, collection: str, quer
         return await platform.resource(VECTORS).search(collection, query)
     except EngineMismatch as error:
         raise engine_changed(base.embedding_model, error) from None
-
-
-def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -> dict[str, list[str]]:
-    query = select(Document.knowledge_base_id, Document.id).where(Document.knowledge_base_id.in_(bases))
-    if wanted.source is not None:
-        # Names are composed when they are stored; earlier ones may be as macOS sent them.
-        spelled = {wanted.source, *(unicodedata.normalize(form, wanted.source) for form in ("NFC", "NFD"))}
-        query = query.where(Document.filename.in_(spelled))
-    if wanted.document_id is not None:
-        query = query.where(Document.id == wanted.document_id)
-    found: dict[str, list[str]] = {}
-    for kb_id, document_id in session.execute(query):
-        found.setdefault(kb_id, []).append(document_id)
-    return found
 
 
 async def _ranked_rows(platform: Platform, hits: Sequence[Hit], question: Embedded) -> RetrievedPassages:

@@ -29,7 +29,7 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
         plan.text,
         _candidates(inquiry, top_k),
         inquiry.hybrid,
-        request.metadata_filter,
+        inquiry.documents,
         plan.imagined,
         plan.trees,
         request.question,

@@ -14,6 +14,7 @@ from builtin_plugins.rag.contents import ArrivedDocument, DeclaredMetadata, Whol
 from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.metadata.carrying import carried_values, declare_all, declared_in, store_carried
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.publishing import settle_metadata
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
@@ -144,7 +145,10 @@ class StoredContents:
         known = unit.session.get(Document, same)
         if identity is None or known is None:
             return known is not None
-        known.identity = known.identity or identity
+        if known.identity is None:
+            known.identity = identity
+            unit.session.flush()
+            raise_version(unit.session, known.knowledge_base_id)
         return bool(known.identity == identity)
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:

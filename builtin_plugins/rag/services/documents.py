@@ -11,20 +11,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Select, bindparam, literal_column, select
+from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
+from builtin_plugins.rag.filters.binding import FilterSource, bind, json_filter
+from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.metadata.editing import Said, look_up_people, store_said
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
-from builtin_plugins.rag.services.identities import Replacement
+from builtin_plugins.rag.services.identities import CURRENT, Replacement
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
+from builtin_plugins.rag.services.loading import seen_among
 from builtin_plugins.rag.services.metadata import remove_values
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import (
@@ -162,19 +165,41 @@ async def list_versions(
 async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
     """Documents of a visible knowledge base, oldest first, and how many there are.
 
-    Raises KnowledgeBaseNotFound.
+    Raises KnowledgeBaseNotFound, and Unprocessable for a filter that can't be.
     """
     scope = await scope_of(caller.platform, caller.principal)
     disk_full = await caller.platform.disk.runs_short()
     limit = _ALL if query.limit is None else query.limit
     values = {"kb_id": kb_id, "parent_id": query.parent_id, "limit": limit, "offset": query.offset}
-    page = _PAGES[query.status, query.parent_id is not None]
-    rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
+    wanted = None if query.filter is None else json_filter(query.filter, ("query", "filter"))
+    if wanted is not None:
+        read = partial(_filtered, scope=scope, values=values, status=query.status, wanted=wanted)
+        rows, total = await caller.platform.database.read(read)
+    else:
+        page = _PAGES[query.status, query.parent_id is not None]
+        rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
     if not total:  # the knowledge base itself may be missing
         await loading.knowledge_base(caller, kb_id)
     metadata = await load_metadata(caller, [row["id"] for row in rows])
     work = partial(_rendered, rows, metadata, disk_full)
     return await asyncio.to_thread(work) if len(rows) > _MANY else work(), total
+
+
+def _filtered(
+    session: Session, scope: Scope, values: Mapping[str, Any], status: Status | None, wanted: MetadataFilter
+) -> tuple[list[dict[str, Any]], int]:
+    """A page of the documents that match a filter, and how many do."""
+    bases = seen_among(session, scope, [values["kb_id"]])
+    if not bases:
+        return [], 0
+    matching = bind(session, bases, [FilterSource(wanted, ("query", "filter"))])
+    conditions = [matching.condition(), CURRENT if status is None else Document.status == status]
+    if values["parent_id"] is not None:
+        conditions.append(Document.parent_id == values["parent_id"])
+    total = session.scalar(select(func.count()).select_from(Document).where(*conditions))
+    ordered = select(*_DOCUMENT.c).where(*conditions).order_by(Document.uploaded_at, Document.id)
+    rows = session.execute(ordered.limit(values["limit"]).offset(values["offset"])).mappings()
+    return [dict(row) for row in rows], int(total or 0)
 
 
 def _rendered(

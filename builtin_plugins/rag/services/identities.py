@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentExists, VersionMismatch
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import SUPERSEDED, Document
 from kernel.sdk import Unprocessable
 
@@ -172,6 +173,7 @@ def _name(session: Session, document: Document) -> str:
         raise DocumentExists({"message": message, "document_ids": [document.id, other.id]})
     document.identity = identity
     session.flush()
+    raise_version(session, document.knowledge_base_id)
     return identity
 
 

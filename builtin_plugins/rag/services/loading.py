@@ -79,6 +79,12 @@ def seen_bases(scope: Scope) -> Select[str]:
     return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
 
 
+def seen_among(session: Session, scope: Scope, base_ids: Sequence[str]) -> list[str]:
+    """Which of these knowledge bases a scope sees."""
+    mine = KnowledgeBase.id.in_(base_ids) & scope.sees(KnowledgeBase)
+    return list(session.scalars(select(KnowledgeBase.id).where(mine).order_by(KnowledgeBase.id)))
+
+
 async def pipeline(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
     """A pipeline and those of its knowledge bases that the caller may see, in their order.
 

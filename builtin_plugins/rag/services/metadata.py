@@ -13,12 +13,14 @@ from typing import Any, Final, Literal, get_args
 from sqlalchemy import String, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.models import (
     KnowledgeBase,
     MetadataField,
     MetadataRule,
     MetadataValue,
+    MetadataVersion,
     ShadowedValue,
 )
 from kernel.sdk import Unit
@@ -127,6 +129,7 @@ def write_layers(unit: Unit, base_id: str, documents: Mapping[str, Layers]) -> N
     ]
     if not changed:
         return
+    raise_version(unit.session, base_id)
     connection = unit.session.connection()
     for table in (_VALUE, _SHADOWED):
         one_field = (table.c.document_id == bindparam("d")) & (table.c.field == bindparam("f"))
@@ -183,6 +186,7 @@ def remove_values(unit: Unit, document_ids: Collection[str]) -> int:
 
 def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
     """Remove the values of a field from every document of a knowledge base."""
+    raise_version(unit.session, base_id)
     for table in (_VALUE, _SHADOWED):
         of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == field)
         unit.session.execute(delete(table).where(of_field))
@@ -190,7 +194,7 @@ def remove_field_values(unit: Unit, base_id: str, field: str) -> None:
 
 def remove_declarations(unit: Unit, base_id: str) -> None:
     """Remove the fields and rules of a deleted knowledge base; its values go with its documents."""
-    for table in (MetadataField, MetadataRule):
+    for table in (MetadataField, MetadataRule, MetadataVersion):
         unit.session.execute(delete(table).where(table.knowledge_base_id == base_id))
 
 
@@ -210,7 +214,9 @@ def count_values(session: Session, base_id: str, document_ids: Collection[str] |
 def remove_person(unit: Unit, account_id: int) -> None:
     """Remove a deleted account from the fields of persons."""
     fields = select(MetadataField.knowledge_base_id, MetadataField.name)
-    for base_id, name in unit.session.execute(fields.where(MetadataField.kind == "person")).all():
+    persons = fields.where(MetadataField.kind == "person").order_by(MetadataField.knowledge_base_id)
+    for base_id, name in unit.session.execute(persons).all():
+        raise_version(unit.session, base_id)
         for table in (_VALUE, _SHADOWED):
             of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == name)
             unit.session.execute(delete(table).where(of_field, table.c.folded == str(account_id)))

@@ -9,8 +9,15 @@ from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
+from builtin_plugins.rag.filters.binding import FilterSource, bind
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
-from builtin_plugins.rag.schemas import PipelineCreate, PipelineOut, PipelineQuery, PipelineUpdate
+from builtin_plugins.rag.schemas import (
+    PipelineCreate,
+    PipelineOut,
+    PipelineQuery,
+    PipelineUpdate,
+    RetrievalConfig,
+)
 from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
 from kernel.sdk import Caller, Scope, Unit, scope_of
 
@@ -41,7 +48,7 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
     made = Pipeline(
         id=str(uuid.uuid4()),
         name=wanted.name,
-        retrieval_config=wanted.retrieval_config.model_dump(exclude_unset=True),
+        retrieval_config=wanted.retrieval_config.model_dump(mode="json", exclude_unset=True),
         generation_config=wanted.generation_config.model_dump(exclude_unset=True),
         owner_id=owner_id,
     )
@@ -51,6 +58,7 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
 
 def _add(unit: Unit, scope: Scope, made: Pipeline, wanted: Sequence[str]) -> PipelineOut:
     ids = _checked(unit.session, scope, wanted)
+    _check_filter(unit.session, made, ids)
     unit.session.add(made)
     unit.session.flush()
     unit.session.add_all(_sources(made.id, ids))
@@ -85,7 +93,7 @@ def _get(session: Session, scope: Scope, pipeline_id: str) -> PipelineOut:
 
 
 async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> PipelineOut:
-    """Change the name, the knowledge bases or the visibility.
+    """Change the name, the knowledge bases, how it retrieves, or the visibility.
 
     Knowledge bases that the caller can't see stay until the list is sent.
 
@@ -100,9 +108,20 @@ def _update(unit: Unit, scope: Scope, pipeline_id: str, change: PipelineUpdate) 
     if change.name is not None:
         found.name = change.name
     share_anew(found, scope, change)
+    if change.retrieval_config is not None:
+        found.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
     if change.knowledge_base_ids is not None:
         _replace_sources(unit.session, scope, pipeline_id, change.knowledge_base_ids)
+    if change.retrieval_config is not None or change.knowledge_base_ids is not None:
+        sources = select(PipelineSource.knowledge_base_id).where(PipelineSource.pipeline_id == pipeline_id)
+        _check_filter(unit.session, found, list(unit.session.scalars(sources)))
     return _render_visible(unit.session, scope, found)
+
+
+def _check_filter(session: Session, pipeline: Pipeline, base_ids: Sequence[str]) -> None:
+    """Check the pipeline's own filter against the fields of its knowledge bases. Raises Unprocessable."""
+    fixed = RetrievalConfig.model_validate(pipeline.retrieval_config).metadata_filter
+    bind(session, base_ids, [FilterSource(fixed, ("body", "retrieval_config", "metadata_filter"))])
 
 
 def _replace_sources(session: Session, scope: Scope, pipeline_id: str, wanted: Sequence[str]) -> None:
@@ -169,4 +188,5 @@ def _render(pipeline: Pipeline, ids: list[str]) -> PipelineOut:
         visibility=pipeline.visibility,
         team_id=pipeline.team_id,
         organization_id=pipeline.organization_id,
+        metadata_filter=pipeline.retrieval_config.get("metadata_filter"),
     )

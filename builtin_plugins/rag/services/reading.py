@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
+from builtin_plugins.rag.filters.binding import IN_BODY, FilterSource, bound, parse_filter
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import language_of
 from builtin_plugins.rag.questions.reporting import Done
@@ -24,15 +26,22 @@ _PAGE = 500
 
 
 async def search_passages(
-    caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+    caller: Caller,
+    question: str,
+    top_k: int,
+    knowledge_base_ids: Sequence[str] | None,
+    metadata_filter: Mapping[str, Any] | None = None,
 ) -> list[api.Passage]:
     """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
     if not bases:
         return []
+    sent = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
+    documents = await bound(caller.platform, [base.id for base in bases], FilterSource(sent))
     language = partial(language_of, caller.platform, question)
-    found = await retrieve(caller.platform, bases, Sought(question, top_k, language=language))
+    sought = Sought(question, top_k, documents=documents, language=language)
+    found = await retrieve(caller.platform, bases, sought)
     return list(found.passages)
 
 

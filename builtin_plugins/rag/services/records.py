@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, T
 from sqlalchemy import bindparam, insert, literal_column, select
 from sqlalchemy.exc import IntegrityError
 
+from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
 from builtin_plugins.rag.services.identities import latest
@@ -116,6 +117,8 @@ def _known(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> 
     if file.parent_id is not None and not _of_one_archive(unit, found.parent_id, file.parent_id):
         return None
     found.identity = file.identity
+    unit.session.flush()
+    raise_version(unit.session, base_id)
     return found
 
 

@@ -185,7 +185,7 @@ class Arrival:
         name = names.claim(row.name)
         made = Pipeline(
             name=name,
-            retrieval_config=row.retrieval_config.model_dump(exclude_none=True),
+            retrieval_config=row.retrieval_config.model_dump(mode="json", exclude_none=True),
             generation_config=row.generation_config.model_dump(exclude_none=True),
             **self._stamp(),
         )

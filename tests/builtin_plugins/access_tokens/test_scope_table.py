@@ -30,6 +30,8 @@ ASK = {
     ),
     *(f"GET /v1/rag/{name}/{{kb_id}}/documents/by-path/{{path}}" for name in _RAG),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
+    "POST /v1/rag/knowledge-bases/{kb_id}/facets",
+    "POST /v1/rag/pipeline/{pipeline_id}/facets",
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
     *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),
     "GET /v1/graph-rag/graph/network",

@@ -93,10 +93,11 @@ async def test_search_and_open(mcp: Running, version: str) -> None:
     assert "silver coins" in whole["text"]
     templates = (await client.ask("resources/templates/list"))["resourceTemplates"]
     assert [item["name"] for item in templates] == ["document", "passage"]
-    named = {"query": "treasure", "knowledge_base_ids": [base], "top_k": 1}
-    assert len(
-        (await client.ask("tools/call", name="search", arguments=named))["structuredContent"]["passages"]
-    )
+    named: dict[str, Any] = {"query": "treasure", "knowledge_base_ids": [base], "top_k": 1}
+    for wanted, count in ((None, 1), ({"document_id": document}, 1), ({"document_id": "no-such"}, 0)):
+        arguments = named if wanted is None else {**named, "metadata_filter": wanted}
+        found = await client.ask("tools/call", name="search", arguments=arguments)
+        assert len(found["structuredContent"]["passages"]) == count
 
 
 async def test_pages(mcp: Running, tmp_path: Path) -> None:

@@ -274,6 +274,9 @@ RAG = {
     "POST /v1/rag/knowledge-bases/{kb_id}/documents/metadata": Row(
         {"document_ids": ["@document"]}, owned="kb", changes=True
     ),
+    "POST /v1/rag/knowledge-bases/{kb_id}/facets": Row(
+        {"fields": ["filename", "title"]}, owned="kb", changes=False
+    ),
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion": _BASE,
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/retry": Row(owned="kb", consumes=("kb",)),
@@ -284,6 +287,9 @@ RAG = {
         {"visibility": "private"}, owned="pipeline", consumes=("pipeline",)
     ),
     "DELETE /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline", consumes=("pipeline",)),
+    "POST /v1/rag/pipeline/{pipeline_id}/facets": Row(
+        {"fields": ["filename", "title"]}, owned="pipeline", changes=False
+    ),
     "POST /v1/rag/pipeline/{pipeline_id}/search": Row(
         {"question": "What is the treasure?"}, owned="pipeline", changes=False
     ),

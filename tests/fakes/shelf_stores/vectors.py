@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.api import (
     EngineMismatch,
+    GroupQuery,
     Hit,
     Point,
     Query,
@@ -116,7 +117,8 @@ def _found(session: Session, collection: str, query: Query) -> list[Hit]:
     _check(query.vector, found.dimension, "the question")
     seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
     if query.groups is not None:
-        seen = seen.where(ShelfPoint.group_key.in_(query.groups))
+        groups = query.groups.names if isinstance(query.groups, GroupQuery) else query.groups
+        seen = seen.where(ShelfPoint.group_key.in_(groups))
     return [_hit(row, query) for row in session.scalars(seen)]
 
 

@@ -63,6 +63,8 @@ export const api = {
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   versions: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/versions"),
   restoreVersion: call("POST", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/restore"),
+  facets: call("POST", "/v1/rag/knowledge-bases/{kb_id}/facets"),
+  pipelineFacets: call("POST", "/v1/rag/pipeline/{pipeline_id}/facets"),
   fields: call("GET", "/v1/rag/knowledge-bases/{kb_id}/fields"),
   putField: call("PUT", "/v1/rag/knowledge-bases/{kb_id}/fields/{name}"),
   deleteField: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/fields/{name}"),

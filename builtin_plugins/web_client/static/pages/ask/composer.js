@@ -12,10 +12,11 @@ import { pastedFiles, useFileDrop } from "../../parts/file-drop.js";
 import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { say } from "../../parts/layers.js";
+import { Choices as Narrowed, Facets, filterOf } from "../documents/narrow.js";
 import { addFiles } from "../documents/uploads.js";
 import { answering, stopAnswer } from "./conversation.js";
 import { useDraft } from "./drafts.js";
-import { onlyBase } from "./sources.js";
+import { basesOf, onlyBase } from "./sources.js";
 import { Microphone } from "./voice.js";
 
 const TALLEST = 220;
@@ -25,6 +26,9 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
   const [text, setText] = useDraft(conversation);
   const [settings, setSettings] = useState({});
   const [open, setOpen] = useState(false);
+  const [isNarrowing, setNarrowing] = useState(false);
+  const [choices, setChoices] = useState([]);
+  useEffect(() => setChoices([]), [basesOf(choice, sources).join()]);
   const box = useRef(null);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) box.current.focus();
@@ -38,7 +42,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
     if (!question || answering.value || !choice) return;
     setText("");
     try {
-      await onSend(question, settings);
+      await onSend(question, { ...settings, metadata_filter: filterOf(choices) });
     } catch {
       setText(question);
     }
@@ -64,11 +68,14 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
   return html`<div class=${over ? "composer over" : "composer"}>
     <div class="composer-inside">
       ${open && html`<${Options} value=${settings} onChange=${setSettings} />`}
+      ${isNarrowing && choice && html`<div class="options one"><${Facets} bases=${basesOf(choice, sources)} pipeline=${choice.startsWith("pipeline:") ? choice.slice(9) : ""} choices=${choices} onChange=${setChoices} /></div>`}
+      ${choices.length > 0 && html`<div class="options one"><${Narrowed} choices=${choices} onChange=${setChoices} /></div>`}
       <textarea ref=${box} rows="1" maxlength=${LONGEST} aria-label=${t("Your question")} placeholder=${t("Ask your documents …")}
         value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} onPaste=${paste}></textarea>
       <div class="composer-foot">
         <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
         <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
+        <${Button} kind="quiet" small icon="search" aria-label=${t("Ask only some documents")} aria-expanded=${isNarrowing} onClick=${() => setNarrowing(!isNarrowing)} />
         <span class="grow"></span>
         <${Microphone} onText=${(words) => setText((was) => [was.trim(), words].filter(Boolean).join(" "))} />
         ${

@@ -33,10 +33,15 @@ function throughPipeline(choice, pipelines) {
   return own ? `pipeline:${own.id}` : choice;
 }
 
+/** The ids of the knowledge bases of this choice. */
+export function basesOf(choice, { pipelines }) {
+  const [kind, id] = choice.split(":");
+  return kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
+}
+
 /** The knowledge base of this choice, unless there are several. */
 export function onlyBase(choice, { pipelines, bases }) {
-  const [kind, id] = choice.split(":");
-  const ids = kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
+  const ids = basesOf(choice, { pipelines });
   return ids.length === 1 ? bases.find((base) => base.id === ids[0]) : undefined;
 }
 

@@ -1,7 +1,7 @@
 /** A knowledge base: its documents, current uploads, and who sees it. */
 
 import { html, useMemo, useState } from "../../lib/html.js";
-import { api } from "../../lib/api.js";
+import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
@@ -17,6 +17,7 @@ import { DropZone } from "./drop-zone.js";
 import { ExportBase, Unmade } from "./exchange.js";
 import { useDocuments } from "./live.js";
 import { Selection, useSelection } from "./many.js";
+import { Choices, Facets, filterOf } from "./narrow.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
 import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
@@ -82,11 +83,16 @@ function countsOf(documents) {
 function Documents({ base, live, mine }) {
   const text = query.value.get("q") ?? "";
   const state = query.value.get("state") ?? "";
+  const [choices, setChoices] = useState([]);
+  const [isOpen, setOpen] = useState(false);
+  const filter = choices.length ? JSON.stringify(filterOf(choices)) : "";
+  const matching = useResource((signal) => (filter ? everything(api.documents, { kb_id: base, query: { filter }, signal }).then((found) => new Set(found.map(idOf))) : Promise.resolve(null)), [base, filter]);
   const shown = useMemo(() => {
     const wanted = text.toLowerCase();
-    if (!wanted && !state) return live.documents;
-    return live.documents.filter((item) => (!state || item.status === state) && item.filename.toLowerCase().includes(wanted));
-  }, [live.documents, text, state]);
+    const among = filter ? (matching.data ?? new Set()) : null;
+    if (!wanted && !state && !among) return live.documents;
+    return live.documents.filter((item) => (!state || item.status === state) && (!among || among.has(item.document_id)) && item.filename.toLowerCase().includes(wanted));
+  }, [live.documents, text, state, filter, matching.data]);
   const counts = useMemo(() => countsOf(live.documents), [live.documents]);
   const selection = useSelection(shown);
   const row = (item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} put=${live.put} drop=${live.drop} mine=${mine}
@@ -102,7 +108,11 @@ function Documents({ base, live, mine }) {
           ${t(title)}${value && ` ${number(counts[value] ?? 0)}`}
         <//>`,
       )}
+      <${Button} small icon="search" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${t("Filter")}<//>
     </div>
+    ${isOpen && html`<${Facets} bases=${[base]} choices=${choices} onChange=${setChoices} />`}
+    <${Choices} choices=${choices} onChange=${setChoices} />
+    <${Failure} error=${matching.error} onRetry=${matching.reload} />
     ${live.missing > 0 && html`<p class="row muted">${!live.error && html`<${Spinner} />`}
       ${t("So far, {n} of {total} documents are loaded; numbers and search cover only these.", { n: number(live.documents.length), total: number(live.count) })}</p>`}
     ${shown.length === 0 && html`<p class="muted">${live.missing > 0 ? t("No document matches so far.") : t("No document matches.")}</p>`}

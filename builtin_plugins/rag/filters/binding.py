@@ -1,0 +1,161 @@
+"""Filters bound to knowledge bases: checked against their fields, and ready for any statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import ColumnElement, Select, and_, false, or_, select, true
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.filters.compiling import SYNONYMS, FilterCompiler, FilterMisfit, Loc
+from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, shown
+from builtin_plugins.rag.filters.moments import is_relative
+from builtin_plugins.rag.metadata.changes import version_of
+from builtin_plugins.rag.metadata.fields import BUILT_IN, FieldDefinition
+from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
+from builtin_plugins.rag.models import Document, MetadataField
+from builtin_plugins.vectors.api import GroupQuery
+from kernel.sdk import Platform, Unprocessable, utc_now
+from kernel.sdk.storage import first_unfit
+
+IN_BODY: Loc = ("body", "metadata_filter")
+IN_PIPELINE: Loc = ("pipeline", "retrieval_config", "metadata_filter")
+_SENT: TypeAdapter[MetadataFilter | None] = TypeAdapter(SentFilter | None)
+
+
+@dataclass(frozen=True)
+class BoundFilter:
+    """A condition on the documents of each knowledge base; `key` says which, as text."""
+
+    conditions: Mapping[str, ColumnElement[bool]]
+    key: str
+
+    def documents(self, base_id: str) -> Select[Any]:
+        """A query for the ids of the documents of one knowledge base that match."""
+        mine = and_(Document.knowledge_base_id == base_id, self.conditions[base_id])
+        return select(Document.id).where(mine)
+
+    def groups(self, base_id: str) -> GroupQuery:
+        """The same for a search."""
+        return GroupQuery(self.documents(base_id), self.key, version_of(base_id))
+
+    def condition(self) -> ColumnElement[bool]:
+        """The condition on a document of any of the knowledge bases."""
+        return or_(
+            false(), *(and_(Document.knowledge_base_id == one, test) for one, test in self.conditions.items())
+        )
+
+    def document_ids(self, session: Session) -> list[str]:
+        """The ids of all documents that match."""
+        return [one for base_id in self.conditions for one in session.scalars(self.documents(base_id))]
+
+
+@dataclass(frozen=True)
+class FilterSource:
+    """A filter and where it was sent. One that was stored may name fields that are gone: its `fields_gone`
+    have no values.
+    """
+
+    sent: MetadataFilter | None
+    loc: Loc = IN_BODY
+    fields_gone: bool = False
+
+
+def parse_filter(given: Any, loc: Loc) -> MetadataFilter | None:
+    """A filter from plain data. Raises Unprocessable, with the place in the filter."""
+    if unfit := first_unfit(given):
+        raise Unprocessable.field((*loc, *unfit[0]), unfit[1])
+    try:
+        return _SENT.validate_python(given)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        raise Unprocessable(
+            [{**one, "loc": [*loc, *one["loc"]], "input": None} for one in problems]
+        ) from None
+
+
+def json_filter(written: str, loc: Loc) -> MetadataFilter | None:
+    """A filter as JSON text. Raises Unprocessable."""
+    try:
+        given = json.loads(written)
+    except (ValueError, RecursionError):
+        raise Unprocessable.field(loc, 'must be JSON, such as {"tags": "invoice"}', written[:40]) from None
+    return parse_filter(given, loc)
+
+
+async def bound(platform: Platform, base_ids: Sequence[str], *sources: FilterSource) -> BoundFilter | None:
+    """The filters, all of which must match, for these knowledge bases; None for none.
+
+    Raises Unprocessable.
+    """
+    given = [one for one in sources if one.sent is not None]
+    if not given:
+        return None
+    return await platform.database.read(bind, base_ids, given)
+
+
+def bind(
+    session: Session, base_ids: Sequence[str], sources: Sequence[FilterSource], now: datetime | None = None
+) -> BoundFilter:
+    """The same within a unit or a read. Now is the present minute."""
+    fields = fields_by_base(session, base_ids)
+    every = {name: field for one in fields.values() for name, field in one.items()}
+    moment = (now or utc_now()).replace(second=0, microsecond=0)
+    conditions = {one: _condition(one, fields[one], every, sources, moment) for one in base_ids}
+    return BoundFilter(conditions, _key_of(fields, sources, moment))
+
+
+def _key_of(
+    fields: Mapping[str, Mapping[str, FieldDefinition]], sources: Sequence[FilterSource], now: datetime
+) -> str:
+    """What the conditions depend on, as text; the time only if a value may be relative to it."""
+    sent = [(shown(one.sent), one.fields_gone) for one in sources if one.sent is not None]
+    kinds = [[(f.name, f.kind) for f in one.values() if not f.built_in] for one in fields.values()]
+    text = json.dumps([sent, kinds], ensure_ascii=False, sort_keys=True)
+    return text + now.isoformat() if is_relative(text) else text
+
+
+def fields_by_base(session: Session, base_ids: Sequence[str]) -> dict[str, dict[str, FieldDefinition]]:
+    """The fields of each knowledge base by name."""
+    found = {one: dict(BUILT_IN) for one in base_ids}
+    mine = select(MetadataField).where(MetadataField.knowledge_base_id.in_(base_ids))
+    for row in session.scalars(mine):
+        field = FieldDefinition(row.name, cast(FieldKind, row.kind), row.many, row.description)
+        found[row.knowledge_base_id][row.name] = field
+    return found
+
+
+def field_named(known: Mapping[str, Mapping[str, FieldDefinition]], name: str, loc: Loc) -> FieldDefinition:
+    """A field that some of the knowledge bases have; it must be of one kind. Raises Unprocessable."""
+    own = SYNONYMS.get(nfc(name), nfc(name))
+    found = [fields[own] for fields in known.values() if own in fields]
+    if not found:
+        names = ", ".join(sorted({one for fields in known.values() for one in fields}))
+        raise Unprocessable.field(loc, f"there is no field '{name}'; the fields are {names}", name)
+    if len({one.kind for one in found}) > 1:
+        raise Unprocessable.field(loc, f"'{name}' is of different kinds in the knowledge bases", name)
+    return found[0]
+
+
+def _condition(
+    base_id: str,
+    fields: Mapping[str, FieldDefinition],
+    every: Mapping[str, FieldDefinition],
+    sources: Sequence[FilterSource],
+    now: datetime,
+) -> ColumnElement[bool]:
+    conditions = []
+    for source in sources:
+        if source.sent is None:
+            continue
+        compiler = FilterCompiler(base_id, fields, None if source.fields_gone else every, now)
+        try:
+            conditions.append(compiler.condition(source.sent.root))
+        except FilterMisfit as error:
+            raise Unprocessable.field((*source.loc, *error.loc), error.message, error.value) from None
+    return and_(true(), *conditions)

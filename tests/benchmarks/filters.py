@@ -1,0 +1,168 @@
+"""What a filter costs a search: 100,000 documents of one passage each, filters that leave 1 to 99 % of them.
+
+    python -m tests.benchmarks.filters                       SQLite and FAISS
+    python -m tests.benchmarks.filters postgresql://…        PostgreSQL, with pgvector if it is there
+
+Prints the median time of a hybrid search with each filter, and how many times that of one without it is;
+each search has its own question. A store keeps what a filter left until something changes, so the first
+search with a filter is told, too. Embedding the question is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from sqlalchemy import insert
+
+from builtin_plugins.pgvector.setup import open_vector_store
+from builtin_plugins.rag.filters.binding import FilterSource, bind, parse_filter
+from builtin_plugins.rag.metadata.kinds import value_of
+from builtin_plugins.rag.models import Document, MetadataField, MetadataValue
+from builtin_plugins.rag.plugin import RagPlugin
+from builtin_plugins.vectors.api import Point, Query, SqlVectorStore
+from builtin_plugins.vectors.plugin import VectorsPlugin
+from kernel.db import migrate
+from kernel.db.engine import Database, Unit
+from kernel.sdk import utc_now
+from kernel.settings.loading import KernelSettings
+
+DIMENSION: Final = 384
+BASE: Final = "00000000-0000-4000-8000-000000000000"
+WORDS: Final = [
+    f"{a}{b}{c}" for a in ("ber", "kai", "mol", "tor") for b in "aeiou" for c in ("n", "rt", "st", "l")
+]
+BATCH: Final = 2000
+
+
+def filters(count: int) -> Mapping[str, Any]:
+    """By what they leave; `rank` is a number of each document's own, from 0 on."""
+    wanted: dict[str, Any] = {"1 document": {"type": "eq", "key": "rank", "value": count // 2}}
+    wanted["100 documents"] = {"type": "lt", "key": "rank", "value": 100}
+    for share in (1, 10, 50, 99):
+        wanted[f"{share} %"] = {"type": "lt", "key": "rank", "value": count * share // 100}
+    wanted["99 %, by what it leaves out"] = {"type": "ne", "key": "hundredth", "value": "0"}
+    wanted["10 %, by a text"] = {"type": "eq", "key": "tenth", "value": "0"}
+    wanted["50 %, by size"] = {"type": "lt", "key": "size_bytes", "value": count // 2}
+    wanted["5 %, by two"] = {
+        "type": "and",
+        "filters": [{"tenth": "0"}, {"type": "lt", "key": "rank", "value": count // 2}],
+    }
+    return wanted
+
+
+async def fill(database: Database, vectors: SqlVectorStore, count: int) -> None:
+    """Documents with three fields, and their passages."""
+    chance, texts = np.random.default_rng(0), random.Random(0)
+
+    def begin(unit: Unit) -> None:
+        for name, kind in (("rank", "number"), ("tenth", "text"), ("hundredth", "text")):
+            unit.session.add(MetadataField(knowledge_base_id=BASE, name=name, kind=kind))
+        vectors.ensure(unit, BASE, DIMENSION, "engine")
+
+    def add(unit: Unit, start: int) -> None:
+        numbers = range(start, min(count, start + BATCH))
+        ids = {number: str(uuid.UUID(int=number * 7919 + 1)) for number in numbers}
+        rows = [
+            {
+                "id": ids[number],
+                "knowledge_base_id": BASE,
+                "filename": f"{number}.txt",
+                "content_type": "text/plain",
+                "size_bytes": (number * 7919) % count,
+                "sha256": f"{number:064x}",
+                "status": "completed",
+                "uploaded_at": utc_now(),
+            }
+            for number in numbers
+        ]
+        unit.session.execute(insert(Document), rows)
+        values = []
+        for number in numbers:
+            rank = (number * 7919) % count  # neighbors in one field are none in another
+            for name, value in (
+                ("rank", value_of("number", rank)),
+                ("tenth", value_of("text", str(rank % 10))),
+                ("hundredth", value_of("text", str(rank % 100))),
+            ):
+                place = {"document_id": ids[number], "knowledge_base_id": BASE, "field": name}
+                values.append({**place, "position": 0, "origin": "hand", **value._asdict()})
+        unit.session.execute(insert(MetadataValue), values)
+        drawn = chance.normal(size=(len(numbers), DIMENSION)).astype(np.float32)
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        points = [
+            Point(ids[number], ids[number], 0, " ".join(texts.choices(WORDS, k=120)), vector)
+            for number, vector in zip(numbers, drawn, strict=True)
+        ]
+        vectors.stage(unit, BASE, points)
+        vectors.publish(unit, BASE, *ids.values())
+
+    await database.write(begin)
+    for start in range(0, count, BATCH):
+        await database.write(add, start)
+
+
+async def measured(
+    database: Database, vectors: SqlVectorStore, wanted: Any, tries: int, *, hybrid: bool
+) -> tuple[float, float, int]:
+    """The median time of a search in milliseconds, that of the first, and how many passages it finds."""
+    chance, texts = np.random.default_rng(1), random.Random(1)
+    times, found = [], 0
+    for _ in range(tries):
+        drawn = chance.normal(size=DIMENSION).astype(np.float32)
+        vector, text = drawn / np.linalg.norm(drawn), " ".join(texts.choices(WORDS, k=6))
+        started = time.perf_counter()
+        groups = None
+        if wanted is not None:
+            sent = FilterSource(parse_filter(wanted, ()))
+            groups = (await database.read(bind, [BASE], [sent])).groups(BASE)
+        hits = await vectors.search(BASE, Query(vector, 10, text=text if hybrid else None, groups=groups))
+        times.append((time.perf_counter() - started) * 1000)
+        found = max(found, len(hits))
+    return statistics.median(times), times[0], found
+
+
+async def run(url: str | None, count: int, tries: int) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        database = Database(KernelSettings(home=Path(home), database_url=url).sqlalchemy_url)
+        await migrate.upgrade(database, migrate.kernel_owner(), {})
+        for name, plugin in (("vectors", VectorsPlugin()), ("rag", RagPlugin())):
+            await migrate.upgrade(database, migrate.Owner(name, plugin.register_tables()), {})
+        vectors: SqlVectorStore = (
+            SqlVectorStore(database) if url is None else await open_vector_store(database, "auto", apply=True)
+        )
+        started = time.perf_counter()
+        await fill(database, vectors, count)
+        await vectors.settled()
+        print(
+            f"{type(vectors).__name__}, {count:,} documents, filled in {time.perf_counter() - started:.0f} s"
+        )
+        for hybrid in (True, False):
+            await measured(database, vectors, {"tenth": "1"}, 1, hybrid=hybrid)  # loads the indexes
+            plain, _, _ = await measured(database, vectors, None, tries, hybrid=hybrid)
+            print(f"{'hybrid' if hybrid else 'vectors only'}: without a filter {plain:.1f} ms")
+            for name, wanted in filters(count).items():
+                took, first, found = await measured(database, vectors, wanted, tries, hybrid=hybrid)
+                print(
+                    f"  {name:30} {took:7.1f} ms  {took / plain:5.2f} ×, first {first:6.1f} ms, {found} found"
+                )
+        await vectors.close()
+        await database.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("url", nargs="?")
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--tries", type=int, default=15)
+    given = parser.parse_args()
+    asyncio.run(run(given.url, given.documents, given.tries))
