@@ -30,6 +30,7 @@ ASK = {
     ),
     *(f"GET /v1/rag/{name}/{{kb_id}}/documents/by-path/{{path}}" for name in _RAG),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
+    "POST /v1/rag/dify/retrieval",
     "POST /v1/rag/knowledge-bases/{kb_id}/facets",
     "POST /v1/rag/pipeline/{pipeline_id}/facets",
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),

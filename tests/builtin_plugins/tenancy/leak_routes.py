@@ -281,6 +281,9 @@ RAG = {
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/retry": Row(owned="kb", consumes=("kb",)),
     "GET /v1/rag/pipeline": Row(query="limit=500"),
+    "POST /v1/rag/dify/retrieval": Row(
+        {"knowledge_id": "@kb", "query": "What is the treasure?"}, owned="kb", changes=False
+    ),
     "POST /v1/rag/pipeline": Row({"name": "x", "knowledge_base_ids": ["@kb"]}, owned="kb", changes=False),
     "GET /v1/rag/pipeline/{pipeline_id}": Row(owned="pipeline"),
     "PATCH /v1/rag/pipeline/{pipeline_id}": Row(
