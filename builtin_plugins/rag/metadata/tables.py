@@ -109,8 +109,12 @@ def read_table(raw: bytes) -> MetadataTable:
     """A table that was sent: UTF-8, with commas, semicolons or tabs. Raises Unprocessable."""
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _refusal([(0, "", "is not UTF-8 text; save it as CSV UTF-8")]) from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _refusal([(line, "", "is not UTF-8 text; save the table as CSV UTF-8")]) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise _refusal([(line, "", "contains a NUL character; remove it")])
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

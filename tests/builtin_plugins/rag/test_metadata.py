@@ -66,6 +66,8 @@ async def test_values_come_with_an_upload_and_are_shown_as_their_kind(
     values = {"year": 2026, "until": "2026-03-01", "at": "2026-03-01T10:00:00+02:00", "signed": "true"}
     sent = await send(ann, base, **values, owner=me["username"], tags=["Lease", "Lease", "Bergen"])
     assert sent.status == 202, sent.body
+    assert list(problems(await send(ann, base, owner="a\0b"))) == ["body.metadata.owner"]
+    assert list(problems(await send(ann, base, owner="\ud800"))) == ["body.metadata.owner"]
     wanted = {
         "year": 2026,
         "until": "2026-03-01",
@@ -270,6 +272,7 @@ async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base:
     assert list(problems(await send_table(wrong))) == ["body.3.document_id", "body.4", "body.4.year"]
     assert (await record(ann, base, second))["metadata"]["year"] == 7
     assert list(problems(await send_table("path,nothing\na/b.md,1\n"))) == ["body.1.nothing"]
+    assert list(problems(await send_table("document_id,year\nx\0,1\n"))) == ["body.2"]
     assert (await send_table(f"document_id,tags\n{second},\n")).json() == {"documents": 1}
     assert "tags" not in (await record(ann, base, second))["metadata"]
 
