@@ -20,7 +20,14 @@ from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_metadata import MOST_EDITED, DocumentMetadata, MetadataEdit, MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import CURRENT
-from builtin_plugins.rag.services.metadata import Layers, Origin, read_layers, write_layers, write_values
+from builtin_plugins.rag.services.metadata import (
+    Layers,
+    Origin,
+    hold_base,
+    read_layers,
+    write_layers,
+    write_values,
+)
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
 _AT_ONCE: Final = 500
@@ -135,6 +142,7 @@ async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> Metadat
 
 def _edit_many(unit: Unit, scope: Scope, kb_id: str, wanted: MetadataEdit, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
+    hold_base(unit, kb_id)
     ids = sorted(set(wanted.document_ids or ())) or _matching(unit.session, kb_id, wanted)
     edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
     hold_documents(unit, kb_id, ids)
