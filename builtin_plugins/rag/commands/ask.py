@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,7 +47,7 @@ def ask(
     running.run((_ask_at_once if as_json else _ask)(body, base, pipeline))
 
 
-async def _ask_at_once(body: Mapping[str, Any], base: str | None, pipeline: str | None) -> None:
+async def _ask_at_once(body: dict[str, Any], base: str | None, pipeline: str | None) -> None:
     from cli import console
     from cli.client import signed_in
 
@@ -56,7 +56,7 @@ async def _ask_at_once(body: Mapping[str, Any], base: str | None, pipeline: str 
         console.print_json(await client.call("POST", path, json=body))
 
 
-async def _ask(body: Mapping[str, Any], base: str | None, pipeline: str | None) -> None:
+async def _ask(body: dict[str, Any], base: str | None, pipeline: str | None) -> None:
     from cli import console
     from cli.client import signed_in
     from cli.failures import CommandFailed

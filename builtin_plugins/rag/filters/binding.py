@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Select, and_, false, or_, select, true
@@ -33,6 +33,8 @@ class BoundFilter:
     """A condition on the documents of each knowledge base; `key` says which, as text."""
 
     conditions: Mapping[str, ColumnElement[bool]]
+    stored_ids: Mapping[str, Select[Any] | None]
+    """Shorter ways to the documents that a search looks among, where there are any."""
     key: str
 
     def documents(self, base_id: str) -> Select[Any]:
@@ -42,7 +44,8 @@ class BoundFilter:
 
     def groups(self, base_id: str) -> GroupQuery:
         """The same for a search."""
-        return GroupQuery(self.documents(base_id), self.key, version_of(base_id))
+        names = self.stored_ids[base_id]
+        return GroupQuery(self.documents(base_id) if names is None else names, self.key, version_of(base_id))
 
     def condition(self) -> ColumnElement[bool]:
         """The condition on a document of any of the knowledge bases."""
@@ -64,6 +67,9 @@ class FilterSource:
     sent: MetadataFilter | None
     loc: Loc = IN_BODY
     fields_gone: bool = False
+
+
+_Compilers: TypeAlias = Sequence[tuple[FilterSource, FilterCompiler]]
 
 
 def parse_filter(given: Any, loc: Loc) -> MetadataFilter | None:
@@ -106,8 +112,17 @@ def bind(
     fields = fields_by_base(session, base_ids)
     every = {name: field for one in fields.values() for name, field in one.items()}
     moment = (now or utc_now()).replace(second=0, microsecond=0)
-    conditions = {one: _condition(one, fields[one], every, sources, moment) for one in base_ids}
-    return BoundFilter(conditions, _key_of(fields, sources, moment))
+    compilers = {
+        one: [
+            (source, FilterCompiler(one, fields[one], None if source.fields_gone else every, moment))
+            for source in sources
+            if source.sent is not None
+        ]
+        for one in base_ids
+    }
+    conditions = {one: _condition(of_base) for one, of_base in compilers.items()}
+    stored = {one: _stored_ids(of_base) for one, of_base in compilers.items()}
+    return BoundFilter(conditions, stored, _key_of(fields, sources, moment))
 
 
 def _key_of(
@@ -142,20 +157,18 @@ def field_named(known: Mapping[str, Mapping[str, FieldDefinition]], name: str, l
     return found[0]
 
 
-def _condition(
-    base_id: str,
-    fields: Mapping[str, FieldDefinition],
-    every: Mapping[str, FieldDefinition],
-    sources: Sequence[FilterSource],
-    now: datetime,
-) -> ColumnElement[bool]:
+def _condition(compilers: _Compilers) -> ColumnElement[bool]:
     conditions = []
-    for source in sources:
-        if source.sent is None:
-            continue
-        compiler = FilterCompiler(base_id, fields, None if source.fields_gone else every, now)
+    for source, compiler in compilers:
         try:
-            conditions.append(compiler.condition(source.sent.root))
+            conditions += [] if source.sent is None else [compiler.condition(source.sent.root)]
         except FilterMisfit as error:
             raise Unprocessable.field((*source.loc, *error.loc), error.message, error.value) from None
     return and_(true(), *conditions)
+
+
+def _stored_ids(compilers: _Compilers) -> Select[Any] | None:
+    if len(compilers) != 1:
+        return None
+    ((source, compiler),) = compilers
+    return None if source.sent is None else compiler.stored_ids(source.sent.root)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, cast
 
-from sqlalchemy import ColumnElement, Float, and_, false, func, literal, not_, or_, select, true
+from sqlalchemy import ColumnElement, Float, Select, and_, false, func, literal, not_, or_, select, true
 
 from builtin_plugins.rag.filters.grammar import (
     FieldCondition,
@@ -31,6 +31,8 @@ from builtin_plugins.rag.models import Document, MetadataValue
 Node: TypeAlias = FieldCondition | FilterGroup | FilterNegation | FieldValues
 Where: TypeAlias = ColumnElement[bool]
 Loc: TypeAlias = tuple[str | int, ...]
+Test: TypeAlias = tuple[str, Loc, str, Any, Loc]
+"""A condition on one field: its name and the place of that, the operator, the value and its place."""
 
 PATH_PREFIX: Final = "path:"
 SYNONYMS: Final[Mapping[str, str]] = {"source": "filename"}
@@ -38,6 +40,7 @@ DOCUMENT_ID: Final = FieldDefinition("document_id", "text", built_in=True, of_ro
 _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_799.0  # the years 1 and 9999
 _PARTS: Final = ("contains", "starts_with", "ends_with")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
+_NEGATIVE: Final = ("ne", "nin", "exists")
 _OPPOSITES: Final[Mapping[str, str]] = {"ne": "eq", "nin": "in"}
 
 
@@ -53,6 +56,8 @@ class FilterMisfit(ValueError):
 
 class FilterCompiler:
     """Compiles filters for the documents of one knowledge base.
+
+    Tests are conditions on the row of a document, or, for fields with stored values, on that of a value.
 
     `fields` are those that it has. A name that is in `elsewhere`, or any if that is None, is a field that its
     documents have no values of.
@@ -78,15 +83,25 @@ class FilterCompiler:
         if isinstance(node, FilterNegation):
             return not_(self.condition(node.filter, (*loc, "filter")))
         if isinstance(node, FieldValues):
-            values = {key: value for key, value in node.root.items() if value is not None}
-            return and_(
-                true(),
-                *(
-                    self._field(key, (*loc, key), "in" if isinstance(v, list) else "eq", v, (*loc, key))
-                    for key, v in values.items()
-                ),
-            )
-        return self._field(node.key, (*loc, "key"), node.type, node.value, (*loc, "value"))
+            return and_(true(), *(self._field(*one) for one in _pairs(node, loc)))
+        return self._field(*_single(node, loc))
+
+    def stored_ids(self, node: Node) -> Select[Any] | None:
+        """A query for the same documents that needs no table but that of values; None where it can't be.
+
+        Only for what is searched: documents of all states may have values.
+        """
+        if isinstance(node, FieldValues) and len(node.root) == 1:
+            pairs = _pairs(node, ())
+        elif isinstance(node, FieldCondition):
+            pairs = [_single(node, ())]
+        else:
+            return None
+        for key, key_loc, operator, value, _ in pairs:
+            field = self.field(key, key_loc)
+            if field is not None and not field.of_row and operator not in _NEGATIVE:
+                return self._ids(field, _TESTS[field.kind](self, field, operator, value))
+        return None
 
     def _field(self, key: str, key_loc: Loc, operator: str, value: Any, loc: Loc) -> Where:
         field = self.field(key, key_loc)
@@ -98,9 +113,14 @@ class FilterCompiler:
             there = _there(field, self._base_id)
             return not_(there) if value is False else there
         try:
-            return _TESTS[field.kind](self, field, operator, value)
+            condition = _TESTS[field.kind](self, field, operator, value)
         except ValueError as error:
             raise FilterMisfit(loc, f"{field.name} {error}", value) from None
+        return condition if field.of_row else Document.id.in_(self._ids(field, condition))
+
+    def _ids(self, field: FieldDefinition, condition: Where) -> Select[Any]:
+        mine = values_of(field, self._base_id) & condition
+        return select(MetadataValue.document_id).where(mine)
 
     def field(self, key: str, loc: Loc) -> FieldDefinition | None:
         """A field by its name; None if only other knowledge bases have it. Raises FilterMisfit."""
@@ -114,33 +134,33 @@ class FilterCompiler:
         raise FilterMisfit(loc, f"there is no field '{key[:64]}'; the fields are {known}", key[:64])
 
     def text(self, field: FieldDefinition, operator: str, value: Any) -> Where:
-        """A condition on a text."""
+        """The test of a text."""
         if operator in _ORDERS:
             raise ValueError("is a text: compare it by eq, ne, in, nin, contains, starts_with or ends_with")
         wanted = [_text(one) for one in (value if operator == "in" else [value])]
         if field.of_row:
             return _row_text(field.name, operator, wanted)
         if operator in _PARTS:
-            return self._stored(field, _folded_part(operator, folded(wanted[0])))
+            return _folded_part(operator, folded(wanted[0]))
         among = MetadataValue.folded.in_({folded(one) for one in wanted})
-        return self._stored(field, among & MetadataValue.text.in_(set(wanted)))
+        return bool_of(among & MetadataValue.text.in_(set(wanted)))
 
     def person(self, field: FieldDefinition, operator: str, value: Any) -> Where:
-        """A condition on an account's id."""
+        """The test of an account's id."""
         if operator not in ("eq", "in"):
             raise ValueError("is a person: compare it by eq, ne, in or nin with the id of an account")
         wanted = {_account(one) for one in (value if operator == "in" else [value])}
-        return self._stored(field, MetadataValue.text.in_(wanted))
+        return bool_of(MetadataValue.text.in_(wanted))
 
     def number(self, field: FieldDefinition, operator: str, value: Any) -> Where:
-        """A condition on a number."""
+        """The test of a number."""
         if operator in _PARTS:
             raise ValueError("is a number: compare it by eq, ne, in, nin, gt, gte, lt or lte")
         spans = [TimeSpan(_number(one)) for one in (value if operator == "in" else [value])]
         return self._among(field, operator, spans)
 
     def boolean(self, field: FieldDefinition, operator: str, value: Any) -> Where:
-        """A condition on true or false."""
+        """The test of true or false."""
         if operator not in ("eq", "in"):
             raise ValueError("is true or false: compare it by eq, ne, in or nin")
         wanted = value if operator == "in" else [value]
@@ -149,7 +169,7 @@ class FilterCompiler:
         return self._among(field, operator, [TimeSpan(float(one)) for one in wanted])
 
     def date(self, field: FieldDefinition, operator: str, value: Any) -> Where:
-        """A condition on a date."""
+        """The test of a date."""
         if operator in _PARTS:
             raise ValueError("is a date: compare it by eq, ne, in, nin, gt, gte, lt or lte")
         spans = [span_of(one, self._now) for one in (value if operator == "in" else [value])]
@@ -157,16 +177,23 @@ class FilterCompiler:
 
     def _among(self, field: FieldDefinition, operator: str, spans: Sequence[TimeSpan]) -> Where:
         if not field.of_row:
-            column = MetadataValue.number
-            return self._stored(field, or_(false(), *(_within(column, operator, one) for one in spans)))
+            return or_(false(), *(_within(MetadataValue.number, operator, one) for one in spans))
         column = ROW_COLUMNS[field.name]
         bound = _moment if field.kind == "date" else _plain
         conditions = (_within(column, operator, one, bound) for one in spans)
         return and_(column.is_not(None), or_(false(), *conditions))
 
-    def _stored(self, field: FieldDefinition, condition: Where) -> Where:
-        mine = values_of(field, self._base_id) & condition
-        return Document.id.in_(select(MetadataValue.document_id).where(mine))
+
+def _single(node: FieldCondition, loc: Loc) -> Test:
+    return node.key, (*loc, "key"), node.type, node.value, (*loc, "value")
+
+
+def _pairs(node: FieldValues, loc: Loc) -> list[Test]:
+    return [
+        (key, (*loc, key), "in" if isinstance(value, list) else "eq", value, (*loc, key))
+        for key, value in node.root.items()
+        if value is not None
+    ]
 
 
 _TESTS: Final[Mapping[str, Callable[[FilterCompiler, FieldDefinition, str, Any], Where]]] = {
