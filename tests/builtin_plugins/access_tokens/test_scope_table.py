@@ -34,6 +34,7 @@ ASK = {
     *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),
     "GET /v1/graph-rag/graph/network",
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion",
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin",
     "POST /v1/graph-rag/graph/correlate",
     "POST /v1/graph-rag/overview",
     "POST /v1/graph-rag/sparql",
