@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 from builtin_plugins.source_folder.settings import FolderSettings, SourceFolderSettings
 from builtin_plugins.sources.api import (
+    DocumentSource,
     ItemFault,
     ItemVanished,
     Listing,
     ListingEnd,
     ListingIncomplete,
-    Source,
     SourceItem,
     SourceKind,
     SourceMisplaced,
@@ -154,7 +154,7 @@ def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
 
 
 @asynccontextmanager
-async def open_folder(setup: SourceSetup) -> AsyncIterator[Source]:
+async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     """Open a source of this kind. Raises SourceMisplaced, SourceUnreachable."""
     settings = FolderSettings.model_validate(setup.settings.model_dump())
     allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)

@@ -13,11 +13,11 @@ from urllib.parse import quote, urlsplit
 from builtin_plugins.source_git.program import GIT_CHILDREN, Repository, TooLarge, environment_of
 from builtin_plugins.source_git.settings import RepositorySettings, SourceGitSettings
 from builtin_plugins.sources.api import (
+    DocumentSource,
     ItemUnsuitable,
     ItemVanished,
     Listing,
     ListingEnd,
-    Source,
     SourceItem,
     SourceKind,
     SourceSetup,
@@ -112,7 +112,7 @@ class RepositorySource:
 
 
 @asynccontextmanager
-async def open_repository(setup: SourceSetup) -> AsyncIterator[Source]:
+async def open_repository(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     """Open a source of this kind; what is fetched is removed at the end. Raises SourceFault."""
     settings = RepositorySettings.model_validate(setup.settings.model_dump())
     limits = setup.platform.settings_of(SourceGitSettings)

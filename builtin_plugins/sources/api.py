@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from builtin_plugins.sources.protocol import CredentialRefused as CredentialRefused
+from builtin_plugins.sources.protocol import DocumentSource as DocumentSource
 from builtin_plugins.sources.protocol import GoneItem as GoneItem
 from builtin_plugins.sources.protocol import GuardedSource as GuardedSource
 from builtin_plugins.sources.protocol import ItemFault as ItemFault
@@ -13,7 +14,6 @@ from builtin_plugins.sources.protocol import ItemVanished as ItemVanished
 from builtin_plugins.sources.protocol import Listing as Listing
 from builtin_plugins.sources.protocol import ListingEnd as ListingEnd
 from builtin_plugins.sources.protocol import ListingIncomplete as ListingIncomplete
-from builtin_plugins.sources.protocol import Source as Source
 from builtin_plugins.sources.protocol import SourceFault as SourceFault
 from builtin_plugins.sources.protocol import SourceGrant as SourceGrant
 from builtin_plugins.sources.protocol import SourceGroup as SourceGroup

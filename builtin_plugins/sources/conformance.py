@@ -17,11 +17,11 @@ import pytest
 
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
+    DocumentSource,
     GoneItem,
     ItemFault,
     ListingEnd,
     ListingIncomplete,
-    Source,
     SourceItem,
     SourceThrottled,
     SourceUnreachable,
@@ -41,7 +41,7 @@ class SourceWorld(ABC):
     """
 
     @abstractmethod
-    def opened(self) -> AbstractAsyncContextManager[Source]:
+    def opened(self) -> AbstractAsyncContextManager[DocumentSource]:
         """The source, as a run opens it."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class Mirror:
                 await asyncio.sleep(throttled.seconds)
         raise SourceUnreachable("it asked to wait again and again")
 
-    async def _step(self, source: Source) -> None:
+    async def _step(self, source: DocumentSource) -> None:
         listed: dict[str, SourceItem] = {}
         gone, end = set[str](), None
         async with aclosing(source.documents(self._cursor)) as listing:
@@ -133,7 +133,7 @@ class Mirror:
             self.contents.pop(self._items.pop(identity).path, None)
         self._cursor = end.cursor
 
-    async def _take(self, source: Source, item: SourceItem) -> None:
+    async def _take(self, source: DocumentSource, item: SourceItem) -> None:
         known = self._items.get(item.identity)
         if known is not None and known.etag == item.etag:
             self.contents[item.path] = self.contents.pop(known.path)
@@ -147,7 +147,7 @@ class Mirror:
             self._items[item.identity] = item
 
 
-async def read_item(source: Source, item: SourceItem) -> bytes:
+async def read_item(source: DocumentSource, item: SourceItem) -> bytes:
     """The whole content of an item."""
     async with source.content(item) as pieces:
         return b"".join([piece async for piece in pieces])

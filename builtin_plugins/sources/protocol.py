@@ -62,7 +62,7 @@ class ListingEnd:
 Listing: TypeAlias = AsyncGenerator[SourceItem | GoneItem | ListingEnd, None]
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """A source that is open: a folder, a repository, a server with documents."""
 
     def documents(self, since: str | None) -> Listing:
@@ -94,7 +94,7 @@ class SourceGrant:
     everybody: bool = False
 
 
-class GuardedSource(Source, Protocol):
+class GuardedSource(DocumentSource, Protocol):
     """A source with permissions of its own."""
 
     def groups(self) -> AsyncGenerator[SourceGroup, None]:
@@ -128,7 +128,7 @@ class SourceKind:
     name: str
     title: str
     settings: type[BaseModel]
-    open: Callable[[SourceSetup], AbstractAsyncContextManager[Source]]
+    open: Callable[[SourceSetup], AbstractAsyncContextManager[DocumentSource]]
     secret: str | None = None
     guarded: bool = False
 

@@ -104,7 +104,7 @@ class SourceRunOut(BaseModel):
     changed: int
     moved: int
     gone: int = Field(description="Deleted; with `needs_confirmation`, those that would be.")
-    skipped: int
+    skipped: int = Field(description="Left out, by a filter or because they are no documents.")
     failed: int
     fetched_bytes: int
     plan: dict[str, list[str]] | None = Field(description="Of a dry run: the first paths of each change.")

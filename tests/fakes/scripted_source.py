@@ -11,10 +11,10 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 from builtin_plugins.sources.api import (
+    DocumentSource,
     ItemVanished,
     Listing,
     ListingEnd,
-    Source,
     SourceItem,
     SourceKind,
     SourceSetup,
@@ -108,7 +108,7 @@ class ScriptedSources(Plugin):
         ]
 
     @asynccontextmanager
-    async def _open(self, setup: SourceSetup) -> AsyncIterator[Source]:
+    async def _open(self, setup: SourceSetup) -> AsyncIterator[DocumentSource]:
         shelf = self.shelves[setup.settings.model_dump()["shelf"]]
         shelf.secrets.append(None if setup.secret is None else setup.secret.get_secret_value())
         yield ShelfSource(shelf)

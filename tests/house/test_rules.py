@@ -59,7 +59,7 @@ COMMANDS_USE = {
     f"cli.{name}"
     for name in (
         *("accounts", "auditing", "broken_rules", "client", "console", "failures", "group", "instance"),
-        *("options", "pip", "plugin_facts", "running", "texts"),
+        *("options", "pip", "plugin_facts", "running", "scaffolding", "texts"),
     )
 }
 """What a plugin's commands may import of the command line; no server imports them."""

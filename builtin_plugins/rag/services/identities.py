@@ -82,6 +82,13 @@ def is_of_plugin(identity: str | None) -> bool:
     return identity is not None and identity.startswith(_PLUGIN)
 
 
+def plugin_in(identity: str | None) -> str | None:
+    """The plugin that keeps the document; None if it is none."""
+    if identity is None or not is_of_plugin(identity):
+        return None
+    return identity.removeprefix(_PLUGIN).partition(":")[0]
+
+
 NOT_OF_PLUGIN: Final[ColumnElement[bool]] = Document.identity.is_(None) | (
     func.substr(Document.identity, literal_column("1"), literal_column(str(len(_PLUGIN))))
     != literal_column(f"'{_PLUGIN}'")

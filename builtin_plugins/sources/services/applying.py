@@ -17,9 +17,9 @@ from builtin_plugins.rag import api as rag
 from builtin_plugins.sources.errors import DocumentsUnavailable
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import (
+    DocumentSource,
     ItemFault,
     ItemUnsuitable,
-    Source,
     SourceFault,
     SourceItem,
     SourceThrottled,
@@ -55,7 +55,7 @@ def key_of(item_id: str) -> str:
     return f"sources:{item_id}"
 
 
-class Application:
+class RunExecution:
     """What a run does once its listing is complete."""
 
     def __init__(self, platform: Platform, source: SourceRecord, run: RunRecord, progress: Progress) -> None:
@@ -66,7 +66,7 @@ class Application:
         self._progress = progress
         self._at_once = platform.settings_of(SourcesSettings).sources_at_once
 
-    async def run(self, opened: Source) -> None:
+    async def run(self, opened: DocumentSource) -> None:
         """Do it all. Raises SourceFault, SourceEnded."""
         read = self._platform.database.read
         while rows := await read(self._waiting):
@@ -78,7 +78,7 @@ class Application:
             for row in rows:
                 await self._remove(row)
 
-    async def _fetch_all(self, opened: Source, rows: Sequence[ItemRecord]) -> None:
+    async def _fetch_all(self, opened: DocumentSource, rows: Sequence[ItemRecord]) -> None:
         """Fetch some at once. After a fault, those under way are ended before it is raised."""
         turns = asyncio.Semaphore(self._at_once)
 
@@ -109,7 +109,7 @@ class Application:
         query = select(ItemRecord).where(gone_items(self._run))
         return session.scalars(query.order_by(ItemRecord.id).limit(_BATCH)).all()
 
-    async def _fetch(self, opened: Source, row: ItemRecord) -> None:
+    async def _fetch(self, opened: DocumentSource, row: ItemRecord) -> None:
         incoming = IncomingContent()
         item = SourceItem(
             row.identity,

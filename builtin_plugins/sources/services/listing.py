@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session, aliased
 from builtin_plugins.sources.filters import SourceFilters, media_type_of
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import (
+    DocumentSource,
     GoneItem,
     ListingEnd,
     ListingIncomplete,
-    Source,
     SourceItem,
     SourceMisplaced,
 )
@@ -67,7 +67,7 @@ class ListingPass:
         self._filters = SourceFilters.model_validate(source.filters)
         self._settings = platform.settings_of(SourcesSettings)
 
-    async def run(self, opened: Source) -> None:
+    async def run(self, opened: DocumentSource) -> None:
         """List everything, then decide what goes. Raises SourceFault, SourceEnded."""
         await self._platform.database.write(self._begin)
         end, batch = None, list[SourceItem | GoneItem]()
@@ -140,6 +140,8 @@ class ListingPass:
         run.is_partial, run.cursor = end.only_changes, end.cursor
         unit.session.flush()
         self._pair_moved(unit.session, run)
+        out = (ItemRecord.listed_by == self._pass) & (ItemRecord.state == "skipped")
+        run.skipped = unit.session.scalar(select(func.count()).select_from(ItemRecord).where(out)) or 0
         kept, gone = self._count(unit.session, run)
         few, share = self._settings.sources_missing_few, self._settings.sources_missing_percent
         if gone > max(few, run.confirmed) and gone * 100 > share * kept:

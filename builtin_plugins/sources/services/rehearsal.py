@@ -10,7 +10,13 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.sources.filters import SourceFilters
 from builtin_plugins.sources.models import ItemRecord, SourceRecord
-from builtin_plugins.sources.protocol import GoneItem, ListingEnd, ListingIncomplete, Source, SourceItem
+from builtin_plugins.sources.protocol import (
+    DocumentSource,
+    GoneItem,
+    ListingEnd,
+    ListingIncomplete,
+    SourceItem,
+)
 from builtin_plugins.sources.services.listing import brief, digest_of
 from kernel.sdk import Platform, utc_now
 
@@ -27,7 +33,7 @@ class Rehearsal:
         self._listed: dict[str, SourceItem] = {}
         self._named_gone: set[str] = set()
 
-    async def run(self, platform: Platform, opened: Source) -> dict[str, Any]:
+    async def run(self, platform: Platform, opened: DocumentSource) -> dict[str, Any]:
         """Counts and paths by what would happen. Raises SourceFault."""
         self._known = await platform.database.read(self._load)
         end = None
@@ -62,7 +68,9 @@ class Rehearsal:
                 if row is not None and row.document_id is not None:
                     gone[digest] = row
             elif row is not None and row.etag == brief(item.etag):
-                if row.document_id is not None and row.path != item.path:
+                if row.state == "skipped":
+                    paths["skipped"].append(item.path)
+                elif row.document_id is not None and row.path != item.path:
                     paths["moved"].append(item.path)
             elif row is not None and row.document_id is not None:
                 paths["changed"].append(item.path)

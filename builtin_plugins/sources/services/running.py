@@ -15,14 +15,14 @@ from builtin_plugins.sources.kinds import SOURCE_KINDS
 from builtin_plugins.sources.models import RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
-    Source,
+    DocumentSource,
     SourceFault,
     SourceMisplaced,
     SourceSetup,
     SourceThrottled,
     SourceUnreachable,
 )
-from builtin_plugins.sources.services.applying import Application
+from builtin_plugins.sources.services.applying import RunExecution
 from builtin_plugins.sources.services.credentials import read_credential
 from builtin_plugins.sources.services.listing import ListingPass
 from builtin_plugins.sources.services.rehearsal import Rehearsal
@@ -103,14 +103,14 @@ async def _attempt(
 
 
 async def _keep_in_step(
-    platform: Platform, source: SourceRecord, record: RunRecord, progress: Progress, opened: Source
+    platform: Platform, source: SourceRecord, record: RunRecord, progress: Progress, opened: DocumentSource
 ) -> None:
     if record.phase == "listing":
         await ListingPass(platform, source, record, progress).run(opened)
     current = await platform.database.read(lambda session: session.get(RunRecord, record.id))
     if current is None or current.state == "needs_confirmation":
         return
-    await Application(platform, source, current, progress).run(opened)
+    await RunExecution(platform, source, current, progress).run(opened)
     await platform.database.write(_complete, record.id)
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from builtin_plugins.source_folder.folder import FolderSource, allowed_folder
 from builtin_plugins.sources.api import (
+    DocumentSource,
     ItemFault,
     ListingEnd,
-    Source,
     SourceItem,
     SourceMisplaced,
     SourceUnreachable,
@@ -29,7 +29,7 @@ class FolderWorld(SourceWorld):
         self.root = root
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Source]:
+    async def opened(self) -> AsyncIterator[DocumentSource]:
         yield FolderSource(self.root)
 
     async def put(self, path: str, content: bytes) -> None:

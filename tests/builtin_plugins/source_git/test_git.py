@@ -15,9 +15,9 @@ from builtin_plugins.source_git.repository import open_repository
 from builtin_plugins.source_git.settings import RepositorySettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
+    DocumentSource,
     ItemUnsuitable,
     ListingEnd,
-    Source,
     SourceFault,
     SourceItem,
     SourceMisplaced,
@@ -50,7 +50,7 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
 
 def opened(
     platform: Platform, url: str, secret: str | None = None, **settings: str
-) -> AbstractAsyncContextManager[Source]:
+) -> AbstractAsyncContextManager[DocumentSource]:
     checked = RepositorySettings(url=url, **settings)
     kept = None if secret is None else SecretStr(secret)
     return open_repository(SourceSetup(platform, "test", checked, kept))
@@ -64,7 +64,7 @@ class GitWorld(SourceWorld):
         self.server = server
         self.environment: dict[str, str] = {}
 
-    def opened(self) -> AbstractAsyncContextManager[Source]:
+    def opened(self) -> AbstractAsyncContextManager[DocumentSource]:
         return opened(self.platform, self.server.url, "s3cret" if self.server.token else None)
 
     async def put(self, path: str, content: bytes) -> None:
@@ -122,7 +122,7 @@ class TestGit(SourceConformance):
         return GitWorld(running.platform, server)
 
 
-async def listed(source: Source, since: str | None = None) -> tuple[list[SourceItem], ListingEnd]:
+async def listed(source: DocumentSource, since: str | None = None) -> tuple[list[SourceItem], ListingEnd]:
     found: list[Any] = [one async for one in source.documents(since)]
     end = found.pop()
     assert isinstance(end, ListingEnd)

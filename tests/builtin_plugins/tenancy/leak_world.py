@@ -224,7 +224,7 @@ async def _rows(world: World) -> None:
         for what, one in zip(("evaluation_set", "question", "evaluation_run"), made, strict=True):
             world.ids[f"{what}:{variant}"] = one
     for variant in VARIANTS:
-        world.ids[f"source:{variant}"] = await new_source(world, variant, world.ids[f"kb:{variant}"])
+        world.ids[f"source:{variant}"] = await new_source(world, world.ids[f"kb:{variant}"])
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
     await _graph(world)
@@ -327,13 +327,13 @@ async def new_endpoint(world: World) -> tuple[str, str]:
     return endpoint, str(sessions[0]["session_id"])
 
 
-async def new_source(world: World, variant: str, base: str) -> str:
+async def new_source(world: World, base: str) -> str:
     """A source of the victim's knowledge base, which only those see who may change that."""
 
     def audience(person: Person) -> bool:
         return person.id == world.victim.id or person.is_admin
 
-    word = world.canary(f"source-{variant}", audience)
+    word = world.canary("source", audience)
     body = {"kind": "folder", "name": word, "settings": {"path": f"/nowhere/{word}"}}
     made = await world.victim.actor.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)
     assert made.status == 201, made.body

@@ -356,7 +356,7 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
             made = await new_evaluation(world, variant, ids["kb"])
             ids["evaluation_set"], ids["question"], ids["evaluation_run"] = made
         elif what == "source":
-            ids["source"] = await new_source(world, variant, ids["kb"])
+            ids["source"] = await new_source(world, ids["kb"])
         elif what == "user":
             ids["user"] = await new_member(world)
         elif what == "newcomer":
