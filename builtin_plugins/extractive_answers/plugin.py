@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from builtin_plugins.extractive_answers.answering import answer
-from builtin_plugins.rag.api import AskedWords, QuotablePassage, Support
+from builtin_plugins.extractive_answers.overviews import answer_overview
+from builtin_plugins.rag.api import AskedWords, DocumentOverview, DocumentShelf, QuotablePassage, Support
 from kernel.sdk import Plugin, hookimpl
 
 
 class ExtractiveAnswersPlugin(Plugin):
-    """Implements rag's `answer_without_model`."""
+    """Implements rag's `answer_without_model` and `answer_overview`."""
 
     name = "extractive_answers"
     version = "0.1.0"
@@ -23,3 +24,7 @@ class ExtractiveAnswersPlugin(Plugin):
         self, question: AskedWords, passages: Sequence[QuotablePassage]
     ) -> Support | None:
         return answer(question, passages)
+
+    @hookimpl
+    async def answer_overview(self, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
+        return await answer_overview(question, shelf)

@@ -13,6 +13,9 @@ _CLEARLY = 0.12
 """Similarity from which a passage in another language counts as about the question."""
 _TELLING = 4
 """Content words of a question that says enough for that."""
+_MOST_LEAD = 0.25
+"""Beyond this, a lead only tells that nothing else is about the subject: without the cap, 0.93 instead of
+0.95 of the answers with a confidence of 0.8 are right."""
 _UNRELATED = 0.15
 """What a single passage's similarity is compared with."""
 
@@ -45,7 +48,7 @@ class Signs:
         ]
         return cls(
             near=near[0],
-            lead=near[quoted] - max(others, default=_UNRELATED),
+            lead=min(_MOST_LEAD, near[quoted] - max(others, default=_UNRELATED)),
             coverage=len(home.words) / max(1, len(asked.words)),
             unnamed=_unnamed(asked, passages, translated=home.is_foreign),
             foreign=_foreign(asked, home),

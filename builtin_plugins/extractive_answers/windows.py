@@ -92,7 +92,8 @@ def _windows(
         length, words, peak, each = 0, frozenset[int](), 0.0, 0.0
         for last in range(first, len(sentences)):
             one = sentences[last]
-            ends = (one.is_heading and has_text) or one.page != begin.page or one.of_table
+            is_apart = one.stands_alone or begin.stands_alone or one.page != begin.page
+            ends = is_apart or (one.is_heading and has_text)
             if last > first and (ends or length + one.length > longest):
                 break
             length += one.length

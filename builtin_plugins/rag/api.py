@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from builtin_plugins.rag.answering.citations import quoted as quoted
 from builtin_plugins.rag.answering.quotations import AskedWords as AskedWords
 from builtin_plugins.rag.answering.quotations import QuotablePassage as QuotablePassage
 from builtin_plugins.rag.answering.quotations import QuotableSentence as QuotableSentence
@@ -100,6 +102,42 @@ class DocumentEntry:
     content_type: str
     size_bytes: int
     uploaded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedDocument:
+    """A completed document among those that a question is about. `version` counts from 1."""
+
+    document_id: str
+    knowledge_base_id: str
+    name: str
+    uploaded_at: datetime
+    version: int
+
+
+class DocumentShelf(Protocol):
+    """The documents that a question is about: those of its knowledge bases that its filter leaves."""
+
+    async def kinds(self) -> Counter[str]:
+        """How many documents there are of each kind, by the endings of their names."""
+        ...
+
+    async def latest(self, limit: int) -> Sequence[ShelvedDocument]:
+        """The documents, newest first."""
+        ...
+
+    async def opening(self, document: ShelvedDocument, limit: int) -> Sequence[QuotablePassage]:
+        """The document's first passages, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOverview:
+    """An answer about the documents themselves: its kind, such as ``count``, and what it cites as [1] …."""
+
+    kind: str
+    text: str
+    passages: Sequence[Passage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +533,14 @@ def list_pipelines_over(
     platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
 ) -> Sequence[str] | None:
     """The ids of the pipelines over a knowledge base that a scope sees; at most 500."""
+
+
+@hookspec.first
+def answer_overview(platform: Platform, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
+    """The answer to a question about the documents themselves, such as how many there are.
+
+    None for any other question. Asked first, by every method, whether or not there is a model.
+    """
 
 
 @hookspec.first_now

@@ -29,8 +29,8 @@ _BY_ROLE: Final[Mapping[str, Landmark]] = {
 }
 # Classes and ids of what surrounds a text, whatever its element: left out where it consists of links.
 _LISTING: Final = re.compile(
-    r"(?<![^\s_-])(?<!has-)(?<!with-)(?<!no-)(?:breadcrumbs?|catlinks|categories|footer|interlanguage|langlinks|lang|menu|navbar|navbox|navigation"
-    r"|pagination|pager|portlet|related|share|sharing|sidebar|sitemap|social|tags?|toolbar)(?!\S)",
+    r"(?<![^\s_-])(?<!has-)(?<!with-)(?<!no-)(?:breadcrumbs?|catlinks|categories|footer|interlanguage|langlinks|lang|menu|nav|navbar|navbox|navigation"
+    r"|pagination|pager|panel|portlet|related|share|sharing|sidebar|sitemap|social|tags?|toolbar)(?!\S)",
     re.IGNORECASE,
 )
 _LONGEST_CLASS: Final = 200

@@ -21,6 +21,11 @@ _LONGEST_VALUE = 5
 """The most words in a field and value that end with a period without being prose: "Role: Clerk."."""
 _LEAST_ITEMS, _LEAST_LINES = 2, 3
 """How many consecutive short lines make a list: two without bullets may be a title and subtitle."""
+_NUMBERS = re.compile(r"\d+")
+_LEADING_NUMBER = re.compile(r"^[\d.]+\s")
+_AMOUNT = re.compile(r"\d[.,]\d\d\W*$")
+_LEAST_NUMBERS, _MOST_WORDS = 2, 8
+"""A short line with two numbers is a date, a time or a price rather than a title."""
 
 
 def body_of(block: str) -> str:
@@ -36,7 +41,7 @@ def are_headings(blocks: Sequence[tuple[str, bool]]) -> list[bool]:
     A question is a heading, too, if it is a whole block (`is_question`).
     """
     lines = ["", *(block for block, _ in blocks), ""]
-    listed = {at for run in _runs(blocks) if len(run) >= _least(blocks[run[0]][0]) for at in run}
+    listed = {at for run in _runs(blocks) if _is_list([blocks[at][0] for at in run]) for at in run}
     return [
         bool(MARKED.match(block)) or (at not in listed and _may_head(block)) or _is_title(lines[at : at + 3])
         for at, (block, _) in enumerate(blocks)
@@ -52,7 +57,7 @@ def _runs(blocks: Sequence[tuple[str, bool]]) -> list[list[int]]:
     """Runs of adjacent short lines, either all list items or none."""
     runs: list[list[int]] = []
     for at, (block, follows) in enumerate(blocks):
-        if not _is_short(block):
+        if not (_is_short(block) or _has_values(block)):
             continue
         if follows and runs and runs[-1][-1] == at - 1 and _is_item(blocks[at - 1][0]) == _is_item(block):
             runs[-1].append(at)
@@ -61,8 +66,24 @@ def _runs(blocks: Sequence[tuple[str, bool]]) -> list[list[int]]:
     return runs
 
 
-def _least(block: str) -> int:
-    return _LEAST_ITEMS if _is_item(block) else _LEAST_LINES
+def _is_list(lines: Sequence[str]) -> bool:
+    is_sure = _is_item(lines[0]) or any(_has_values(line) for line in lines)
+    return len(lines) >= (_LEAST_ITEMS if is_sure else _LEAST_LINES)
+
+
+def is_value_line(text: str) -> bool:
+    """Whether a line only says what a number is of: "TOTAL $821.14"."""
+    is_short = len(text) <= _LONGEST and len(text.split()) <= _MOST_WORDS and not ends_sentence(text)
+    return is_short and _NUMBERS.search(text) is not None
+
+
+def _has_values(line: str) -> bool:
+    """Whether a line is a date, a time or the like: "Saturday, 12 September 2026", "10:30 a.m."."""
+    if len(line) > _LONGEST or len(line.split()) > _MOST_WORDS or is_prose(line):
+        return False
+    if "|" in line or "\t" in line or ": " in line or MARKED.match(line):
+        return False
+    return len(_NUMBERS.findall(_LEADING_NUMBER.sub("", line, count=1))) >= _LEAST_NUMBERS
 
 
 def is_prose(text: str) -> bool:
@@ -88,7 +109,13 @@ def _is_item(block: str) -> bool:
 def _may_head(block: str) -> bool:
     """Whether a line by itself looks like a heading. Sentences without closing marks have spaces."""
     body = body_of(block)
-    if not _is_short(block) or ":" in body or BULLET.match(block) or SETTING.match(body):
+    if (
+        not _is_short(block)
+        or ":" in body
+        or BULLET.match(block)
+        or SETTING.match(body)
+        or _AMOUNT.search(body)
+    ):
         return False
     return not (" " in body and is_endless(body))
 

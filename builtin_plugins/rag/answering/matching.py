@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from builtin_plugins.documents.api import DOUBTFUL, asks
+from builtin_plugins.rag.answering.headings import is_value_line
 from builtin_plugins.rag.answering.languages import are_alike
 from builtin_plugins.rag.answering.quotations import AskedWords, QuotablePassage, QuotableSentence
 from builtin_plugins.rag.answering.sentences import split_sentences
@@ -165,7 +166,7 @@ def _sentence(sentence: ReadSentence, passage: Passage, meant: _Meant) -> Quotab
         sentence.is_heading,
         sentence.under,
         passage.page_at(sentence.start),
-        sentence.of_table,
+        sentence.of_table or (bool(own) and is_value_line(sentence.text)),
     )
 
 

@@ -24,8 +24,9 @@ class QuotableSentence:
 
     `words` are the question's words that it has, as indexes into `AskedWords.words`; `context` adds those of
     what it may refer to: its heading, and the sentences before it. `length` is in words, two letters of a
-    script without spaces as one. `page` is where it begins; None in a format without pages. A
-    table's row (`of_table`) says the names of its columns, so it can be quoted by itself.
+    script without spaces as one. `page` is where it begins; None in a format without pages. It
+    `stands_alone` if it is best quoted by itself: a table's row with the names of its columns, a record of
+    fields, and a line with a word of the question and a number, such as "TOTAL $821.14".
     """
 
     text: str
@@ -36,7 +37,7 @@ class QuotableSentence:
     is_heading: bool = False
     under: str = ""
     page: int | None = None
-    of_table: bool = False
+    stands_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,12 @@ class Support:
     """How well passages support an answer, and what answers, the best first.
 
     `probability`: that the quotes are a right answer. `is_enough`: they are shown as one, instead of a
-    refusal. `is_hopeful`: a model, which reads whole passages, may find an answer.
+    refusal. `is_hopeful`: a model, which reads whole passages, may find an answer. `differ`: the quotes are
+    of different documents that contradict each other.
     """
 
     probability: float
     is_enough: bool
     is_hopeful: bool
     quotes: Sequence[Quote] = ()
+    differ: bool = False

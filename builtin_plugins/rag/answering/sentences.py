@@ -34,7 +34,7 @@ class Sentence(NamedTuple):
     """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
 
     A row is one of several entries: of a table, a list, or a record of fields. The rows `of_table` have the
-    names of their columns. Pieces of a sentence longer
+    names of their columns, as a record of several fields has. Pieces of a sentence longer
     than ``MAX_SENTENCE`` are ``begun`` if they begin within it, and ``unended`` if they end within it.
     """
 
@@ -163,10 +163,12 @@ def _of_block(start: int, block: str, heading: bool, language: str | None) -> It
         if (text := _clean(piece))
     ]
     heading = heading or (len(pieces) == 1 and is_question(body))
+    fields = block.split("; ") if row and "|" not in block else []
+    is_record = len(fields) > 1 and all(FIELD.match(one) for one in fields)
     begun = False
     for count, (at, text) in enumerate(pieces, 1):
         unended = count < len(pieces) and len(text) > _SHORTEST_CUT and not is_closed(text)
-        yield Sentence(text, start + offset + at, heading, row, begun, unended)
+        yield Sentence(text, start + offset + at, heading, row, begun, unended, is_record)
         begun = unended
 
 

@@ -24,6 +24,7 @@ from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.conversing import kept, open_turn
 from builtin_plugins.rag.questions.methods import METHODS, Method
+from builtin_plugins.rag.questions.overviews import overview
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import AnswerBasis, AnswerPiece, Done, Event, WorkStep
 from builtin_plugins.rag.questions.writing import draft_parts, render, write
@@ -116,7 +117,12 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
 
 
 async def prepared(method: Method, question: Question) -> RetrievedPassages | Draft:
-    """What the answer is to be written from, or an answer that the method has written itself."""
+    """What the answer is to be written from, or an answer that the method has written itself.
+
+    A question about the documents themselves needs no search.
+    """
+    if (known := await overview(question)) is not None:
+        return known
     await complete(question)
     work = method.begin(question)
     found = await work.retrieve(await work.plan())

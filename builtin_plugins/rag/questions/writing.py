@@ -10,6 +10,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.citation_support import pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, quoted
+from builtin_plugins.rag.answering.difference_texts import difference_in
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
@@ -69,6 +70,9 @@ async def extracted(
             raise NoModel()
         if measured.is_enough and measured.quotes:
             text, kept = _cited(measured, retrieved)
+            if measured.differ:
+                text = f"{difference_in(await question.language())} {text}"
+                question.trace.details["documents_differ"] = True
         else:
             text, kept = refusal_in(await question.language()), []
     yield AnswerBasis(kept, question.request.explain)
@@ -77,7 +81,10 @@ async def extracted(
 
 
 def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
-    """The quotations, each with the number of its source, and the sources."""
+    """The quotations, each with the number of its source, and the sources.
+
+    Where documents contradict each other, each quotation says whose it is.
+    """
     judged, shown = retrieved.judged, list(retrieved.passages)
     if place_of(judged[measured.quotes[0].passage], shown) is None:
         # If few sources are shown, one that answers is worth more than the last of them.
@@ -87,7 +94,8 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
         item = judged[quote.passage]
         number = place_of(item, shown)
         if number is not None:
-            texts.append(f"{quoted(quote.text)} [{number}]")
+            whose = f"{item.source}: " if measured.differ else ""
+            texts.append(f"{whose}{quoted(quote.text)} [{number}]")
             place = CitedPlace(item.page_at(quote.start), item.section_at(quote.start))
             places.setdefault(number, place)
     return " ".join(texts), in_places(with_confidence(shown, measured.probability), places)

