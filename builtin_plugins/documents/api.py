@@ -23,12 +23,14 @@ from builtin_plugins.documents.office.number_formats import date_text, duration_
 from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
+from builtin_plugins.documents.properties import note_property
 from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
 from builtin_plugins.documents.registry import PARSER_PROCESSES, PARSERS, DocumentParser
 from builtin_plugins.documents.runner import (
     Member,
     ParsedDocument,
     ParseLimits,
+    SmallText,
     extract,
     parse,
     parse_small,
@@ -72,6 +74,7 @@ __all__ = [
     "RecognizedWord",
     "Sections",
     "SlowDocument",
+    "SmallText",
     "UnparsableDocument",
     "asks",
     "begin_page",
@@ -91,6 +94,7 @@ __all__ = [
     "last_place",
     "names_columns",
     "names_in_zip",
+    "note_property",
     "number_text",
     "omit",
     "page_at",
@@ -116,7 +120,10 @@ def blocks_of(portions: Iterable[str]) -> Iterator[Block]:
 
 @hookspec.declaration
 def register_parsers() -> Sequence[DocumentParser]:
-    """Parsers for more document types. Those of plugins are asked before the built-in ones."""
+    """Parsers for more document types. Those of plugins are asked before the built-in ones.
+
+    A parser may call `note_property` for what its file says about itself: its title, author, dates.
+    """
 
 
 @hookspec.first_now

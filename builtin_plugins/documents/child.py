@@ -25,6 +25,7 @@ from builtin_plugins.documents.blocks import (
 from builtin_plugins.documents.cleaning import clean, pieces, shows
 from builtin_plugins.documents.images.ocr import LISTENER, OPTIONS, OcrOptions
 from builtin_plugins.documents.omissions import COUNTED, Omission
+from builtin_plugins.documents.properties import NOTED, NotedProperties
 from builtin_plugins.documents.protocol import (
     MAX_BLOCK_CHARS,
     MAX_HEADING_CHARS,
@@ -150,6 +151,8 @@ class _Sink:
         self._headings: list[Heading] = []
         self.omitted = Counter[Omission]()
         COUNTED.set(self.omitted)
+        self._properties = NotedProperties()
+        NOTED.set(self._properties)
 
     def add(self, block: Block) -> None:
         """Take a block; raises `UnparsableDocument` when the text exceeds its limit."""
@@ -205,5 +208,6 @@ class _Sink:
             self._pages or None,
             *counted,
             {str(kind): count for kind, count in self.omitted.items()},
+            self._properties.found,
         )
         self._file.write(dump_trailer(trailer))

@@ -2,7 +2,7 @@
 
 The sink is UTF-8 JSON lines: `[page, text]` per block, `[page, text, [[level, heading, start], …]]` for one
 with headings, and at the end `{"char_count", "page_count", "unread_pages", "recognized_pages",
-"damaged_pages", "omitted"}`. Its last line proves that it is complete.
+"damaged_pages", "omitted", "properties"}`. Its last line proves that it is complete.
 Between blocks, `#page pages recognized` says how far the parser is.
 """
 
@@ -15,20 +15,21 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
+from builtin_plugins.documents.properties import Properties, checked_properties
 
 MAX_BLOCK_CHARS: Final = 65_536
 MAX_HEADING_CHARS: Final = 200
 MAX_HEADINGS: Final = 500
 """Headings of one line of the sink: further ones are left out."""
 _MAX_LINE_BYTES: Final = 1024 * 1024
-_TRAILER_BYTES: Final = 1024
+_TRAILER_BYTES: Final = 64 * 1024
 _PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
 
 
 class Trailer(NamedTuple):
     """The totals of a sink: characters of the parsed text including separators, pages if there are any, how
-    many of these nothing here can read, were recognized in pictures, or are damaged, and how often what was
-    left out (`omissions`).
+    many of these nothing here can read, were recognized in pictures, or are damaged, how often what was left
+    out (`omissions`), and what the file says about itself.
     """
 
     char_count: int
@@ -37,6 +38,7 @@ class Trailer(NamedTuple):
     recognized_pages: int = 0
     damaged_pages: int = 0
     omitted: Mapping[str, int] = {}
+    properties: Properties = {}
 
 
 class ParserPosition(NamedTuple):
@@ -62,7 +64,7 @@ def dump_place(place: ParserPosition) -> str:
 
 def dump_trailer(trailer: Trailer) -> str:
     """Return the last line of the sink."""
-    return json.dumps(trailer._asdict()) + "\n"
+    return json.dumps(trailer._asdict(), ensure_ascii=False) + "\n"
 
 
 def read_blocks(sink: Path) -> Iterator[Block]:
@@ -113,13 +115,18 @@ def last_place(sink: Path) -> ParserPosition | None:
 def read_trailer(sink: Path) -> Trailer:
     """Return the totals at the end of a sink; raises `UnparsableDocument` when there are none."""
     with sink.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _TRAILER_BYTES))
-        last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+        return trailer_in(file)
+
+
+def trailer_in(file: BinaryIO) -> Trailer:
+    """The same of an open sink."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _TRAILER_BYTES))
+    last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
     try:
         trailer = Trailer(**json.loads(last))
         if any(type(count) is not int for count in dict(trailer.omitted).values()):
             raise ValueError("a count is no number")
-        return trailer
+        return trailer._replace(properties=checked_properties(trailer.properties))
     except (ValueError, TypeError) as error:
         raise UnparsableDocument("corrupt", "parsed text without its end") from error

@@ -27,7 +27,8 @@ from builtin_plugins.documents.extraction import LEFT_OUT, Bounds
 from builtin_plugins.documents.images.ocr import OcrOptions
 from builtin_plugins.documents.omissions import omissions
 from builtin_plugins.documents.parsers import BUILTIN_PARSERS
-from builtin_plugins.documents.protocol import blocks_in, read_trailer
+from builtin_plugins.documents.properties import Properties
+from builtin_plugins.documents.protocol import blocks_in, read_trailer, trailer_in
 from kernel.sdk import ChildFailed, ChildLimits, Children
 from kernel.sdk.operations import Reach
 
@@ -79,6 +80,15 @@ class ParsedDocument(NamedTuple):
     recognized_pages: int = 0
     damaged_pages: int = 0
     omitted: Mapping[str, int] = {}
+    properties: Properties = {}
+    """What the file says about itself."""
+
+
+class SmallText(NamedTuple):
+    """A small text: its blocks, and what the file says about itself."""
+
+    blocks: list[Block]
+    properties: Properties
 
 
 def unread_part(parsed: ParsedDocument) -> str | None:
@@ -180,7 +190,7 @@ def _why(reason: object) -> str | None:
 
 async def parse_small(
     children: Children, documents: Sequence[tuple[Path, Parser]], limits: ParseLimits
-) -> list[list[Block] | None]:
+) -> list[SmallText | None]:
     """Parse several small texts in one process; None for each that needs its own process.
 
     Only for parsers of plain text: a document that harmed the process would affect the others.
@@ -202,11 +212,12 @@ async def parse_small(
     return [_small(answer) for answer in answers]
 
 
-def _small(answer: object) -> list[Block] | None:
+def _small(answer: object) -> SmallText | None:
     if not isinstance(answer, str):
         return None
+    sink = io.BytesIO(answer.encode())
     try:
-        return list(blocks_in(io.BytesIO(answer.encode())))
+        return SmallText(list(blocks_in(sink)), trailer_in(sink).properties)
     except UnparsableDocument:
         return None
 

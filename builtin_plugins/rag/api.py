@@ -18,6 +18,7 @@ from builtin_plugins.rag.answering.quotations import bare_text as bare_text
 from builtin_plugins.rag.contents import CONTENTS as CONTENTS
 from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
 from builtin_plugins.rag.contents import BaseContents as BaseContents
+from builtin_plugins.rag.contents import DeclaredMetadata as DeclaredMetadata
 from builtin_plugins.rag.contents import WholeBase as WholeBase
 from builtin_plugins.rag.contents import WholeDocument as WholeDocument
 from builtin_plugins.rag.errors import AnswerFailed as AnswerFailed
@@ -41,6 +42,8 @@ from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
+from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
+from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
 from builtin_plugins.rag.services.embedding import check_embedding_model as check_embedding_model
 from builtin_plugins.rag.services.embedding import embed as embed
@@ -375,6 +378,17 @@ def release_document(caller: Caller, knowledge_base_id: str, key: str, path: str
     """Leave the document with a plugin's key to people, as if it had been uploaded with this path.
 
     If another document has the path, it gets one that contains it. True if it is there. Raises NotFound.
+    """
+
+
+@hookspec.first
+def describe_document(
+    caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
+) -> bool | None:
+    """Say what a source knows of a document's fields: all of it, in place of what it said before.
+
+    Values that people have set stay. Fields that the knowledge base doesn't have, and values that don't fit
+    them, are left out. Raises NotFound, Forbidden.
     """
 
 

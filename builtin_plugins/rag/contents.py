@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,7 @@ from kernel.sdk import ResourceKey
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from builtin_plugins.rag.schemas_metadata import FieldPut, RuleIn
     from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
     from kernel.sdk import Scope, Unit
     from kernel.sdk.storage import Staged
@@ -52,6 +53,8 @@ class WholeDocument:
     has_tree: bool
     identity: str | None = None
     """Its path or the uploader's id, as `rag` stores it."""
+    metadata: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    """The values of its fields, by who says so, but for those that rules give and those that are accounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,14 @@ class ArrivedDocument:
 
     id: str
     wants_passages: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMetadata:
+    """The fields and rules of a knowledge base, as the routes for them take them."""
+
+    fields: Mapping[str, FieldPut] = field(default_factory=dict)
+    rules: Sequence[RuleIn] = ()
 
 
 class BaseContents(Protocol):
@@ -71,6 +82,14 @@ class BaseContents(Protocol):
 
     def completed(self, session: Session, knowledge_base_id: str) -> Sequence[WholeDocument]:
         """The readable documents of a knowledge base, oldest first."""
+        ...
+
+    def declared(self, session: Session, knowledge_base_id: str) -> DeclaredMetadata:
+        """The fields and rules of a knowledge base."""
+        ...
+
+    def declare(self, unit: Unit, knowledge_base_id: str, declared: DeclaredMetadata) -> None:
+        """Give it these fields and rules, unless it has some. Those that it can't have are left out."""
         ...
 
     def create(

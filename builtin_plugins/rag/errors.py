@@ -33,6 +33,20 @@ class VersionMismatch(PreconditionFailed):
     code = "version_mismatch"
 
 
+class FieldNotFound(NotFound):
+    code = "field_not_found"
+    default_detail = "This knowledge base has no such field"
+
+
+class BuiltInField(Conflict):
+    code = "built_in_field"
+    default_detail = "This name belongs to a field that every knowledge base has; choose another one"
+
+
+class FieldInUse(Conflict):
+    code = "field_in_use"
+
+
 class PipelineNotFound(NotFound):
     code = "pipeline_not_found"
     default_detail = "Pipeline not found"

@@ -206,8 +206,9 @@ class MetadataField(Base):
 class MetadataValue(Base):
     """One value of a document's field. A field with several values has a row for each.
 
-    `text` is the value of texts and the account's id for a person, `number` that of numbers; dates count as
-    seconds since 1970 (UTC), booleans as 0 and 1. `folded` is the text as it is compared: NFC, case-folded.
+    `text` is the value of texts, the account's id for a person, and a date as it is shown; `number` is that
+    of numbers, a date in seconds since 1970 (UTC), and 0 or 1 for booleans. `folded` is a text as it is
+    compared (NFC, case-folded), or the account's id.
     """
 
     __tablename__ = "rag_metadata_value"
@@ -225,6 +226,40 @@ class MetadataValue(Base):
     number: Mapped[float | None] = mapped_column(Float(53))
     origin: Mapped[str] = mapped_column(String(16))
     """Who said so: `hand`, `source`, `rule` or `file`. An earlier one in this order wins."""
+
+
+class ShadowedValue(Base):
+    """A value that does not count, as an earlier origin says something else about the field.
+
+    One of `hand` without text and number says that the field is empty.
+    """
+
+    __tablename__ = "rag_metadata_shadowed"
+    __table_args__ = (Index("ix_rag_metadata_shadowed_field", "knowledge_base_id", "field"),)
+
+    document_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    field: Mapped[str] = mapped_column(String(64), primary_key=True)
+    origin: Mapped[str] = mapped_column(String(16), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, default=0)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36))
+    text: Mapped[str | None] = mapped_column(String(512))
+    folded: Mapped[str | None] = mapped_column(String(512))
+    number: Mapped[float | None] = mapped_column(Float(53))
+
+
+class MetadataRule(Base):
+    """A rule of a knowledge base: documents whose paths fit a pattern get a value."""
+
+    __tablename__ = "rag_metadata_rule"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    position: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """Its place among the rules: the first that says something about a field counts."""
+    pattern: Mapped[str] = mapped_column(String(500))
+    field: Mapped[str] = mapped_column(String(64))
+    value: Mapped[Any | None] = mapped_column(json_type())
+    """The field's values as they were given; without them, a part of the path is the value."""
+    part: Mapped[str | None] = mapped_column(String(64))
 
 
 class Pipeline(Owned, Base):

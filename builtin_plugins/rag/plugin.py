@@ -20,11 +20,14 @@ from builtin_plugins.rag.handlers import (
     documents,
     ingestion,
     knowledge_bases,
+    metadata,
     pipelines,
     system,
     visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
+from builtin_plugins.rag.metadata.editing import Said, describe
+from builtin_plugins.rag.metadata.rules import APPLY_RULES
 from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.mounts import SERVICE
 from builtin_plugins.rag.permissions import PERMISSIONS
@@ -122,7 +125,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES, FORGET_OLD]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES, FORGET_OLD, APPLY_RULES]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -141,7 +144,7 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, ingestion.routes, visibility.routes, pipelines.routes),
+            *(documents.routes, metadata.routes, ingestion.routes, visibility.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -270,6 +273,13 @@ class RagPlugin(Plugin):
     @hookimpl
     async def release_document(self, caller: Caller, knowledge_base_id: str, key: str, path: str) -> bool:
         return await plugin_documents.release_document(caller, knowledge_base_id, key, path)
+
+    @hookimpl
+    async def describe_document(
+        self, caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
+    ) -> bool:
+        await describe(caller, knowledge_base_id, document_id, Said(metadata, origin="source"))
+        return True
 
     @hookimpl(optionalhook=True)
     async def find_sample_answers(self, platform: Platform) -> Mapping[str, str]:

@@ -171,6 +171,9 @@ class DocumentOut(BaseModel):
         1, description="Counts the uploads under its path or id. Each has its own `document_id`."
     )
     superseded_at: datetime | None = Field(None, description="Since when a newer version answers instead.")
+    metadata: dict[str, Any] = Field(
+        {}, description="The values of its fields, by name; a list for fields with several values."
+    )
 
 
 class UploadedDocument(DocumentOut):

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from builtin_plugins.documents.api import BOUNDED, MAX_SIZE
-from builtin_plugins.rag.api import KnowledgeBaseSettings
+from builtin_plugins.rag.api import FieldPut, KnowledgeBaseSettings, RuleIn
 from kernel.sdk import Unprocessable
 
 if TYPE_CHECKING:
@@ -53,6 +53,14 @@ _Time = Annotated[
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 
+_Origin = Literal["hand", "source", "file"]
+_Text = Annotated[str, StringConstraints(max_length=512, pattern=r"^[^\x00]*$")]
+_Values = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[list[_Text], Field(max_length=100)]],
+    Field(max_length=100),
+]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -78,6 +86,7 @@ class BundledDocument(_Part):
     uploaded_at: _Time
     has_tree: bool = False
     identity: Annotated[str, Field(max_length=512)] | None = None
+    metadata: dict[_Origin, _Values] = {}
 
 
 class BundleManifest(_Part):
@@ -91,6 +100,8 @@ class BundleManifest(_Part):
     engine: Annotated[str, StringConstraints(max_length=255)] | None
     dimension: Annotated[int, Field(ge=0, le=65_536)]
     documents: Annotated[list[BundledDocument], Field(max_length=MOST_DOCUMENTS)]
+    fields: Annotated[dict[Annotated[str, Field(max_length=64)], FieldPut], Field(max_length=64)] = {}
+    rules: Annotated[list[RuleIn], Field(max_length=100)] = []
     plugins: dict[str, Any] = {}
 
 

@@ -63,7 +63,9 @@ async def pieces(platform: Platform, base: rag.WholeBase, made_by: str) -> Async
     async with aclosing(export.documents()) as written:
         async for piece in written:
             yield piece
-    yield await asyncio.to_thread(export.end, made_by, await platform.database.read(export.of_plugins))
+    declared = await platform.database.read(platform.resource(rag.CONTENTS).declared, base.id)
+    plugins = await platform.database.read(export.of_plugins)
+    yield await asyncio.to_thread(export.end, made_by, declared, plugins)
 
 
 class _Export:
@@ -170,7 +172,7 @@ class _Export:
             found.update(part)
         return found
 
-    def end(self, made_by: str, plugins: Mapping[str, Any]) -> bytes:
+    def end(self, made_by: str, declared: rag.DeclaredMetadata, plugins: Mapping[str, Any]) -> bytes:
         """The manifest and the end of the file."""
         manifest = BundleManifest(
             exported_at=utc_now(),
@@ -179,6 +181,8 @@ class _Export:
             engine=self._engine,
             dimension=self._dimension,
             documents=self._done,
+            fields=dict(declared.fields),
+            rules=list(declared.rules),
             plugins=dict(plugins),
         )
         self._zip.writestr(MANIFEST, manifest.model_dump_json())

@@ -162,6 +162,7 @@ class _Import:
         documents = self._bundle.manifest.documents
         self._base = await self._platform.database.write(self._lock_base)
         self._revision = self._base.revision
+        await self._platform.database.write(self._declare)
         keep = bool(documents) and await self._is_same_engine()
         self._progress.report(0, total=len(documents), unit="documents", message="Importing documents")
         try:
@@ -173,6 +174,11 @@ class _Import:
         except _Reembedded:
             return False
         return True
+
+    def _declare(self, unit: Unit) -> None:
+        manifest = self._bundle.manifest
+        declared = rag.DeclaredMetadata(manifest.fields, manifest.rules)
+        self._contents.declare(unit, self._base.id, declared)
 
     async def _is_same_engine(self) -> bool:
         """Whether vectors made here can be compared with those in the file."""

@@ -32,7 +32,7 @@ from kernel.stores.protocols import Staged
 log = logging.getLogger("platform.http")
 
 _MEGABYTE = 1024 * 1024
-_FIELD_LIMIT = 2048
+_FIELD_LIMIT = 16 * 1024
 _MOST_PARTS = 32
 _MOST_LINES = 4096
 _LONGEST_LINE = 16 * 1024
@@ -55,8 +55,8 @@ class ReceivedFile:
 async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()) -> ReceivedFile:
     """Read a form with one file in the field ``file``, at most `limit_mb` megabytes.
 
-    Of the form's other fields, those named in `fields` are kept, as text of at most 2,048 bytes; the rest are
-    ignored. Raises BadRequest, UnsupportedMediaType, PayloadTooLarge, Unprocessable, RequestTimeout, and
+    Of the form's other fields, those named in `fields` are kept, as text of at most 16,384 bytes; the rest
+    are ignored. Raises BadRequest, UnsupportedMediaType, PayloadTooLarge, Unprocessable, RequestTimeout, and
     Unavailable when the file can't be written. Refusing an empty file is left to the caller.
     """
     limit = limit_mb * _MEGABYTE

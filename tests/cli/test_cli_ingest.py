@@ -102,6 +102,36 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     assert missing.exit_code == 3 and "Papers" in missing.stderr
 
 
+async def documents_of(terminal: Terminal) -> list[dict[str, Any]]:
+    """The documents of the only knowledge base."""
+    login = {"Authorization": f"Bearer {json.loads(terminal.session.read_text())['token']}"}
+    bases = (await terminal.running.anonymous.get("/v1/rag/knowledge-bases", headers=login)).json()["items"]
+    path = f"/v1/rag/knowledge-bases/{bases[0]['id']}/documents"
+    return list((await terminal.running.anonymous.get(path, headers=login)).json()["items"])
+
+
+async def test_fields_are_declared_and_given_values(terminal: Terminal, tmp_path: Path) -> None:
+    """Of new files and of those that are there already; a wrong value is named with its field."""
+    (tmp_path / "lease.md").write_text("The office in Bergen is rented until the end of the year.\n")
+    ingest = ("ingest", str(tmp_path / "lease.md"), "--kb", "Papers")
+    assert (await terminal(*ingest)).exit_code == 0
+    (tmp_path / "more.md").write_text("The office in Oslo is rented as well.\n")
+    declared = await terminal("fields", "set", "year", "--kind", "number", "--kb", "Papers")
+    assert declared.exit_code == 0, declared.output
+    tags = ("--set", "tags=lease", "--set", "tags=Bergen")
+    assert (await terminal(*ingest, str(tmp_path / "more.md"), "--set", "year=2026", *tags)).exit_code == 0
+    listed = json.loads((await terminal("fields", "list", "--kb", "Papers", "--json")).stdout)
+    assert [one["kind"] for one in listed if one["name"] == "year"] == ["number"]
+    assert "year" in (await terminal("fields", "list", "--kb", "Papers")).stdout
+    for document in await documents_of(terminal):
+        assert document["metadata"] == {"year": 2026, "tags": ["lease", "Bergen"], "language": "en"}
+    wrong = await terminal(*ingest, "--set", "year=never")
+    assert wrong.exit_code == 1 and "year" in wrong.stderr
+    assert (await terminal(*ingest, "--set", "year")).exit_code == 2
+    assert (await terminal("fields", "remove", "year", "--kb", "Papers")).exit_code == 0
+    assert (await terminal("fields", "remove", "year", "--kb", "Papers")).exit_code == 1
+
+
 async def test_a_changed_file_replaces(terminal: Terminal, tmp_path: Path) -> None:
     """Its earlier version answers no more; the same file elsewhere stays what it is."""
     for folder in ("one", "two"):

@@ -186,6 +186,8 @@ NOT_SENT = {
     # The form of an upload, which is put here: see `tests/builtin_plugins/rag/test_versions.py`.
     (f"{RAG}/{{kb_id}}/documents/by-path/{{path}}", MULTIPART),
     ("/v1/rag/knowledge-base/{kb_id}/documents/by-path/{path}", MULTIPART),
+    # It is put, and names a document: see `tests/builtin_plugins/rag/test_metadata.py`.
+    (f"{RAG}/{{kb_id}}/metadata.csv", CSV),
 }
 
 

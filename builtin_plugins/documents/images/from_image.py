@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from builtin_plugins.documents.blocks import MOST_ENTRIES, Block, UnparsableDocument
+from builtin_plugins.documents.images.exif import time_taken
 from builtin_plugins.documents.images.ocr import Recognizer, begin_page
+from builtin_plugins.documents.properties import note_property
 
 
 class _Layout(NamedTuple):
@@ -41,7 +43,9 @@ def parse(path: Path) -> Iterator[Block]:
 
     Raises what `Recognizer.read` raises; also `corrupt` for a TIFF that is cut off or has only damaged pages.
     """
-    picture, recognizer = still(path.read_bytes()), Recognizer()
+    data = path.read_bytes()
+    note_property("created", time_taken(data))
+    picture, recognizer = still(data), Recognizer()
     pages = count_pages(picture)
     if pages == 1:
         yield Block(recognizer.read(picture), recognized=True)

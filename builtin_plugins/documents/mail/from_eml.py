@@ -12,6 +12,7 @@ from copy import copy
 from email.errors import MessageError
 from email.message import Message
 from email.policy import EmailPolicy
+from email.utils import getaddresses
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from builtin_plugins.documents.mail.quotes import Quotes
 from builtin_plugins.documents.mail.smime import is_encrypted, signed_content
 from builtin_plugins.documents.mail.tnef import files_in_tnef
 from builtin_plugins.documents.markup.from_html import blocks_of, saved_page
+from builtin_plugins.documents.properties import note_property
 from builtin_plugins.documents.text.encoding import HEAD_BYTES, decoded_as, detect_encoding, is_utf_8
 
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
@@ -85,7 +87,29 @@ def parse(path: Path) -> Iterator[Block]:
 
     Attachments are named here and become separate documents, see `extract`.
     """
-    yield from Quotes().without(blocks_in(message_of(path.read_bytes())))
+    message = message_of(path.read_bytes())
+    _note_properties(message)
+    yield from Quotes().without(blocks_in(message))
+
+
+def _note_properties(message: Message) -> None:
+    """Note the headers by which people look for messages."""
+    note_property("subject", _header(message, "Subject"))
+    note_property("from", _header(message, "From"))
+    written = [_header(message, name) for name in ("To", "Cc")]
+    note_property("to", *(_shown(*one) for one in getaddresses(list(filter(None, written))) if any(one)))
+    note_property("sent", _header(message, "Date"))
+
+
+def _shown(name: str, address: str) -> str:
+    return f"{name} <{address}>" if name and address else name or address
+
+
+def _header(message: Message, name: str) -> str:
+    try:
+        return str(message.get(name) or "")[:_MAX_HEADER_CHARS]
+    except _HEADER_FAULTS:
+        return ""
 
 
 def blocks_in(message: Message) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from builtin_plugins.documents.mail.smime import is_encrypted, signed_content
 from builtin_plugins.documents.markup.from_html import blocks_of, decoded
 from builtin_plugins.documents.office.from_rtf import blocks_of as blocks_of_rtf
 from builtin_plugins.documents.office.rtf_packed import unpacked
+from builtin_plugins.documents.properties import note_property
 
 _HEADERS: Final = (("Subject", 0x0037), ("From", 0x0C1A), ("To", 0x0E04), ("Cc", 0x0E03))
 _CLASS, _SUBJECT = 0x001A, 0x0037
@@ -44,6 +45,7 @@ def parse(path: Path) -> Iterator[Block]:
 def _blocks(path: Path) -> Iterator[Block]:
     with Properties.of(path) as message:
         sent = message.time(_SENT)
+        _note_properties(message)
         date = [f"Date: {sent:%Y-%m-%d %H:%M} UTC"] if sent else []
         yield Block("\n".join([*(f"{name}: {value}" for name, value in _headers(message)), *date]))
         if signed := _signed(message):
@@ -53,6 +55,16 @@ def _blocks(path: Path) -> Iterator[Block]:
         names = [_name(attachment) for attachment in message.attachments()]
         if names:
             yield Block("Attachments: " + ", ".join(names))
+
+
+def _note_properties(message: Properties) -> None:
+    """Note the headers by which people look for messages."""
+    headers = dict(_headers(message))
+    note_property("subject", headers.get("Subject"))
+    note_property("from", headers.get("From"))
+    note_property("to", *f"{headers.get('To', '')};{headers.get('Cc', '')}".split(";"))
+    sent = message.time(_SENT)
+    note_property("sent", sent.isoformat() if sent else None)
 
 
 def extract(path: Path) -> Iterator[ExtractedFile]:

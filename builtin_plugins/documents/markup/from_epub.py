@@ -17,9 +17,11 @@ from builtin_plugins.documents.archives.archive import member, open_archive
 from builtin_plugins.documents.blocks import Block, UnparsableDocument
 from builtin_plugins.documents.markup.from_html import blocks_of, decoded
 from builtin_plugins.documents.office.ooxml import safe_parser
+from builtin_plugins.documents.properties import note_property
 
 CONTAINER: Final = "META-INF/container.xml"
 _ENCRYPTION: Final = "META-INF/encryption.xml"
+_CHANGED: Final = "dcterms:modified"
 _MAX_XML_BYTES: Final = 8 * 1024 * 1024
 _MAX_CHAPTER_BYTES: Final = 32 * 1024 * 1024
 _CHAPTER_TYPES: Final = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
@@ -39,6 +41,7 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path, checked=()) as archive:
         package = _package_path(archive)
         root = _xml(archive, package)
+        _note_properties(root)
         title = " ".join((root.findtext(".//{*}metadata//{*}title") or "").split())
         yield Block(title)
         chapters = _chapters(root, posixpath.dirname(package))
@@ -56,6 +59,20 @@ def parse(path: Path) -> Iterator[Block]:
             yield from (block for block in blocks if block.text not in said)
         if lost == len(chapters):
             raise UnparsableDocument("corrupt", "epub: all chapters are missing or damaged")
+
+
+def _note_properties(root: etree._Element) -> None:
+    """Note what the package says about the book (EPUB 3.3, 5.5)."""
+    said = root.find(".//{*}metadata")
+    if said is None:
+        return
+    note_property("title", said.findtext(".//{*}title"))
+    note_property("author", *(one.text for one in said.iterfind(".//{*}creator")))
+    note_property("keywords", *(one.text for one in said.iterfind(".//{*}subject")))
+    note_property("language", said.findtext(".//{*}language"))
+    note_property("created", said.findtext(".//{*}date"))
+    changed = (one.text for one in said.iterfind(".//{*}meta") if one.get("property") == _CHANGED)
+    note_property("modified", *changed)
 
 
 def _page(archive: zipfile.ZipFile, chapter: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import Formula, placed
 from builtin_plugins.documents.markup.list_numbers import ListNumbers, numbers_of
 from builtin_plugins.documents.markup.main_text import Landmark, Piece, landmark_of, main_text
+from builtin_plugins.documents.markup.page_properties import note_page_properties
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.tables.names import count_head, is_caption
 from builtin_plugins.documents.tables.portions import room_below
@@ -103,7 +105,10 @@ def parse(path: Path) -> Iterator[Block]:
     Scripts, styles, navigation and form controls are left out, and so is what surrounds the main text; the
     title comes first.
     """
-    yield from main_text(_pieces(_portions(path)))
+    portions = _portions(path)
+    first = next(portions, "")
+    note_page_properties(first)
+    yield from main_text(_pieces(chain((first,), portions)))
 
 
 def saved_page(text: str) -> Iterator[Block]:

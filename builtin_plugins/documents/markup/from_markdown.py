@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from builtin_plugins.documents.blocks import Block, Heading
+from builtin_plugins.documents.markup.front_matter import note_front_matter
 from builtin_plugins.documents.text.encoding import read_lines
 
 _MAX_LINE_CHARS: Final = 32_768
@@ -23,6 +24,7 @@ _SHIELD: Final = "\x1f"  # keeps the start of a comment in code from being one; 
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield the text in blocks of about 8,192 characters that end at a blank line outside fenced code."""
+    note_front_matter(path)
     lines: list[str] = []
     headings: list[Heading] = []
     size, fence = 0, ""

@@ -18,6 +18,7 @@ from builtin_plugins.documents.office.docx_numbering import DocxNumbering
 from builtin_plugins.documents.office.from_rtf import blocks_of as blocks_of_rtf
 from builtin_plugins.documents.office.ooxml import block_of, main_part, relationships, texts
 from builtin_plugins.documents.office.ooxml_drawings import in_drawings
+from builtin_plugins.documents.office.package_properties import note_core_properties
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.text.encoding import HEAD_BYTES, detect_encoding
 
@@ -36,6 +37,7 @@ def parse(path: Path) -> Iterator[Block]:
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
     with open_archive(path) as archive:
+        note_core_properties(archive)
         main = main_part(archive)
         numbering, inserted = DocxNumbering(archive, main), partial(_inserted, archive, main)
         yield from map(block_of, texts(archive, main, numbering.label, inserted, numbering.heading_level))

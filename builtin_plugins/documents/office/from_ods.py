@@ -12,6 +12,7 @@ from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.blocks import Block, UnparsableDocument
 from builtin_plugins.documents.office.from_odt import CHECKED, CONTENT, chart_texts, check_readable, object_in
 from builtin_plugins.documents.office.ooxml import events, forget
+from builtin_plugins.documents.office.package_properties import note_odf_properties
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.tables.portions import FIRST_ROWS, Above, line_of, portions_of_sheet
 from builtin_plugins.documents.tables.spans import MOST_COLUMNS, count_of
@@ -39,6 +40,7 @@ def parse(path: Path) -> Iterator[Block]:
     """
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
+        note_odf_properties(archive)
         if CONTENT not in archive.NameToInfo:
             raise UnparsableDocument("corrupt", "ods: no content")
         with archive.open(CONTENT) as part:

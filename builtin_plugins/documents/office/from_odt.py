@@ -19,6 +19,7 @@ from builtin_plugins.documents.markup.formulas import formula_in
 from builtin_plugins.documents.markup.from_html import BlockCollector
 from builtin_plugins.documents.office.odt_numbering import OdtNumbering, attribute
 from builtin_plugins.documents.office.ooxml import safe_parser
+from builtin_plugins.documents.office.package_properties import note_odf_properties
 
 CONTENT: Final = "content.xml"
 CHECKED: Final = (CONTENT,)
@@ -84,6 +85,7 @@ def parse_slides(path: Path) -> Iterator[Block]:
 def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
+        note_odf_properties(archive)
         walk.take_parts(archive)
         yield from _part(archive, CONTENT, walk)
 

@@ -12,6 +12,7 @@ from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.blocks import Block
 from builtin_plugins.documents.office.ooxml import events, main_part, relationships, texts
 from builtin_plugins.documents.office.ooxml_drawings import in_drawings
+from builtin_plugins.documents.office.package_properties import note_core_properties
 from builtin_plugins.documents.office.pptx_numbering import PptxNumbering
 from builtin_plugins.documents.omissions import omit
 
@@ -28,6 +29,7 @@ def parse(path: Path) -> Iterator[Block]:
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
     with open_archive(path) as archive:
+        note_core_properties(archive)
         slides = _slides(archive)
         hidden = {slide for slide in slides if _is_hidden(archive, slide)}
         for page, slide in enumerate(slides, start=1):

@@ -17,6 +17,7 @@ from builtin_plugins.documents.office.number_formats import (
     number_text,
     shown_as,
 )
+from builtin_plugins.documents.office.package_properties import note_core_properties
 from builtin_plugins.documents.office.xlsx_package import layout_of, notes_of, opened, parts_of
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.tables.sheets import sheet_blocks
@@ -36,8 +37,8 @@ def parse(path: Path) -> Iterator[Block]:
     `UnparsableDocument` for a bomb, a password, a broken package, or a sheet with more empty rows than Excel
     has rows.
     """
-    with open_archive(path):
-        pass
+    with open_archive(path) as archive:
+        note_core_properties(archive)
     # An open file, as openpyxl refuses a path without Excel's suffix, and stored files have none.
     with path.open("rb") as file:
         reader = opened(file)

@@ -22,6 +22,7 @@ from builtin_plugins.documents.pdf.accents import with_accents
 from builtin_plugins.documents.pdf.attachments import names_in
 from builtin_plugins.documents.pdf.forms import briefly, filled_in
 from builtin_plugins.documents.pdf.headings import HeadingReader, is_of_outline
+from builtin_plugins.documents.pdf.pdf_properties import note_pdf_properties
 from builtin_plugins.documents.pdf.powers import Written, with_powers, written
 from builtin_plugins.documents.pdf.rtl import read_lines
 from builtin_plugins.documents.pdf.tables import Arranged, TableReader
@@ -64,6 +65,7 @@ def parse(path: Path) -> Iterator[Block]:
     seconds = _PAGE_SECONDS + path.stat().st_size // _BYTES_PER_SECOND
     has_text = has_pictures = False
     try:
+        note_pdf_properties(document, path)
         for index in range(len(document)):
             begin_page(index + 1, len(document))
             page = _read(document, index, tables, seconds, headings)

@@ -13,6 +13,10 @@ COMMANDS = (
             USE,
         ),
     ),
+    (
+        "fields",
+        LazyApp("builtin_plugins.rag.commands.fields", "Show and declare the fields of documents.", USE),
+    ),
     ("ask", LazyApp("builtin_plugins.rag.commands.ask", "Ask a question, and get a cited answer.", USE)),
     ("rag", LazyApp("builtin_plugins.rag.commands.receipts", "Prove that documents were deleted.", MANAGE)),
 )

@@ -22,6 +22,7 @@ app = App()
         ("platformctl ingest handbook.pdf --kb Handbook", "one file"),
         ("platformctl ingest ~/papers --kb Papers", "a folder and everything below it"),
         ("platformctl ingest ~/papers --kb Papers", "again: only what is new or has changed"),
+        ("platformctl ingest lease.pdf --kb Leases --set tags=office --set tags=Bergen", "with two tags"),
         after="Sign in first, with 'platformctl login URL'.",
     )
 )
@@ -30,6 +31,14 @@ def ingest(
     base: Annotated[
         str, typer.Option("--kb", help="Name or id of the knowledge base; created if there is none.")
     ],
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Give all of them a value, such as year=2026. Repeat it for more fields, or more values.",
+        ),
+    ] = None,
     hidden: Annotated[bool, typer.Option(help="Upload hidden files, too.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait until the documents can be searched.")] = True,
     as_json: AsJson = False,
@@ -37,12 +46,13 @@ def ingest(
     """Upload files and folders. Run it again for what is new: a file that has changed replaces its earlier
     version, and what is there already is skipped.
     """
-    from builtin_plugins.rag.commands.upload_run import ingest_all
+    from builtin_plugins.rag.commands.upload_run import ingest_all, read_values
     from cli import console, running
     from cli.failures import CommandFailed
 
     try:
-        report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
+        given = read_values(values or [])
+        report = running.run(ingest_all(paths, base, given, hidden=hidden, wait=wait))
     except KeyboardInterrupt:
         console.note("interrupted: run it again for the rest; files already uploaded are still being read")
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import unicodedata
 from collections import defaultdict
@@ -16,7 +17,7 @@ import aiohttp
 
 from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
 from cli.client import Client, SessionLost, signed_in
-from cli.failures import CommandFailed, Missing
+from cli.failures import CommandFailed, ExitCode, Missing
 from kernel.sdk.http import clean_name
 
 _AT_ONCE = 4
@@ -24,6 +25,7 @@ _LONGEST_PATH = 500
 """Characters; a file with a longer path is uploaded without one."""
 _LOOK_EVERY = 1.0
 _PAGE = 500
+_EDITED_AT_ONCE = 1_000
 _BASES = "/v1/rag/knowledge-bases"
 _KIND = "rag.ingest_document"
 _UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
@@ -52,8 +54,21 @@ class UploadReport:
     notices: list[tuple[str, str]] = field(default_factory=list)
 
 
-async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bool) -> UploadReport:
-    """Upload files that don't exist yet. Raises CommandFailed."""
+def read_values(given: Sequence[str]) -> dict[str, str | list[str]]:
+    """Values written as FIELD=VALUE; a field that is named twice has a list. Raises CommandFailed."""
+    found: dict[str, list[str]] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise CommandFailed(f"'{one}' is not FIELD=VALUE", "Write --set year=2026.", code=ExitCode.USAGE)
+        found.setdefault(name.strip(), []).append(value.strip())
+    return {name: some[0] if len(some) == 1 else some for name, some in found.items()}
+
+
+async def ingest_all(
+    paths: Sequence[Path], base: str, values: Mapping[str, Any], *, hidden: bool, wait: bool
+) -> UploadReport:
+    """Upload files that don't exist yet, and give all of them these values. Raises CommandFailed."""
     from cli import console
 
     files = await asyncio.to_thread(lambda: dict(_files(paths, hidden)))
@@ -63,7 +78,7 @@ async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bo
         base_id = await find_base(client, base, create=True)
         with Bars(console.err()) as bars:
             client.tell_wait = bars.waits
-            return await _Upload(client, base_id, files, bars).run(wait=wait)
+            return await _Upload(client, base_id, files, values, bars).run(wait=wait)
 
 
 def _files(paths: Sequence[Path], hidden: bool) -> Iterator[tuple[Path, str]]:
@@ -119,10 +134,20 @@ async def pages(client: Client, path: str, **query: Any) -> Any:
 class _Upload:
     """One run over the files."""
 
-    def __init__(self, client: Client, base: str, files: Mapping[Path, str], bars: Bars) -> None:
+    def __init__(
+        self,
+        client: Client,
+        base: str,
+        files: Mapping[Path, str],
+        values: Mapping[str, Any],
+        bars: Bars,
+    ) -> None:
         self._client = client
         self._path = f"{_BASES}/{base}"
         self._files = files
+        self._values = values
+        # Documents that were there already, and get the values afterwards.
+        self._there: list[str] = []
         self._bars = bars
         self._ended = 0
         self._report = UploadReport(files=len(files))
@@ -141,9 +166,17 @@ class _Upload:
         self._bars.uploaded(0, len(self._files))
         left = iter(self._files)
         await asyncio.gather(*(self._some(left) for _ in range(_AT_ONCE)))
+        await self._describe()
         if wait and self._names:
             await self._follow()
         return self._report
+
+    async def _describe(self) -> None:
+        """Give the documents that were there already the values."""
+        for start in range(0, len(self._there) if self._values else 0, _EDITED_AT_ONCE):
+            some = self._there[start : start + _EDITED_AT_ONCE]
+            body = {"document_ids": some, "set": self._values}
+            await self._client.call("POST", f"{self._path}/documents/metadata", json=body)
 
     async def _some(self, left: Iterator[Path]) -> None:
         for file in left:
@@ -171,6 +204,7 @@ class _Upload:
                 self._known[digest] = self._at_path[self._files[file]] = known
             else:
                 self._report.skipped += 1
+                self._there.append(known["document_id"])
             self._names[known["document_id"]].append(_one_line(file))
 
     def _same(self, file: Path, digest: str) -> dict[str, Any] | None:
@@ -198,6 +232,8 @@ class _Upload:
             made = aiohttp.FormData(quote_fields=False)
             if len(self._files[file]) <= _LONGEST_PATH:
                 made.add_field("path", self._files[file])
+            if self._values:
+                made.add_field("metadata", json.dumps(self._values))
             content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
             made.add_field("file", content, filename=clean_name(file.name))
             return made

@@ -20,6 +20,8 @@ from builtin_plugins.rag.errors import (
     UnsupportedDocument,
     VersionMismatch,
 )
+from builtin_plugins.rag.metadata.editing import Said
+from builtin_plugins.rag.metadata.given import metadata_in
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
@@ -69,8 +71,14 @@ _ON_CONFLICT = {
     "description": "Without a path or an id, if there is another document of this file name: `keep` both, "
     "`replace` it, or `fail` (409).",
 }
+_METADATA = {
+    "type": "string",
+    "maxLength": 16_384,
+    "description": 'Values of the document\'s fields as a JSON object: `{"tags": ["travel"], "year": 2026}`.',
+}
 _FIELDS: dict[str, dict[str, Any]] = {
     "build_tree": _BUILD_TREE,
+    "metadata": _METADATA,
     "path": _PATH,
     "external_id": _EXTERNAL_ID,
     "on_conflict": _ON_CONFLICT,
@@ -81,7 +89,7 @@ _UPLOAD = Upload(
     "an archive (.zip), a picture, Markdown, text, CSV or JSON.",
     example={"file": "travel-policy.pdf", "build_tree": False},
 )
-_PUT = replace(_UPLOAD, fields={"build_tree": _BUILD_TREE})
+_PUT = replace(_UPLOAD, fields={"build_tree": _BUILD_TREE, "metadata": _METADATA})
 _AT_PATH = "/knowledge-bases/{kb_id:uuid}/documents/by-path/{path:path}"
 _UPLOAD_ERRORS = (
     *(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument),
@@ -164,7 +172,9 @@ async def _add(
     if content_type is None:
         raise UnsupportedDocument(await parsers.why_refused(staged.path))
     arrived = Arrived(staged, received.filename, content_type, build_tree)
-    record, new = await service.add(ctx.caller, kb_id, arrived, placing)
+    values = metadata_in(received.fields)
+    said = None if values is None else Said(values)
+    record, new = await service.add(ctx.caller, kb_id, arrived, placing, said=said)
     return _tagged(record, status=202 if new else 200)
 
 

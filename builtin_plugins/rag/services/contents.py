@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.contents import ArrivedDocument, WholeBase, WholeDocument
+from builtin_plugins.rag.contents import ArrivedDocument, DeclaredMetadata, WholeBase, WholeDocument
 from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound
 from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.metadata.carrying import carried_values, declare_all, declared_in, store_carried
+from builtin_plugins.rag.metadata.publishing import settle_metadata
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
@@ -44,7 +46,18 @@ class StoredContents:
         """See `BaseContents`."""
         mine = (Document.knowledge_base_id == knowledge_base_id) & (Document.status == "completed")
         rows = session.scalars(select(Document).where(mine).order_by(Document.uploaded_at, Document.id))
-        return [_document(row) for row in rows]
+        found = rows.all()
+        metadata = carried_values(session, knowledge_base_id, [row.id for row in found])
+        return [_document(row, metadata.get(row.id, {})) for row in found]
+
+    def declared(self, session: Session, knowledge_base_id: str) -> DeclaredMetadata:
+        """See `BaseContents`."""
+        return declared_in(session, knowledge_base_id)
+
+    def declare(self, unit: Unit, knowledge_base_id: str, declared: DeclaredMetadata) -> None:
+        """See `BaseContents`."""
+        _lock_base(unit, knowledge_base_id)
+        declare_all(unit, knowledge_base_id, declared)
 
     def create(
         self,
@@ -117,6 +130,7 @@ class StoredContents:
         if is_deleted(unit.session, base.id, document.sha256, None):
             raise DocumentNotFound
         self._platform.blobs.keep(unit, staged, row.holder)
+        store_carried(unit, base.id, row.id, document.metadata)
         return ArrivedDocument(row.id, wants_passages=True)
 
     @staticmethod
@@ -140,6 +154,7 @@ class StoredContents:
         base, row = _lock_base(unit, knowledge_base_id), _row(unit, document_id)
         row.chunk_count = self._platform.resource(VECTORS).publish(unit, base.collection, row.id)
         row.status, row.completed_at = "completed", utc_now()
+        settle_metadata(unit, base.id, [(row, None)])
         unit.emit(
             DocumentIngested(
                 document_id=row.id,
@@ -187,7 +202,7 @@ def _whole(base: KnowledgeBase) -> WholeBase:
     return WholeBase(**values)
 
 
-def _document(row: Document) -> WholeDocument:
+def _document(row: Document, metadata: Mapping[str, Mapping[str, Sequence[str]]]) -> WholeDocument:
     return WholeDocument(
         id=row.id,
         filename=row.filename,
@@ -200,6 +215,7 @@ def _document(row: Document) -> WholeDocument:
         uploaded_at=row.uploaded_at,
         has_tree=row.tree_built_at is not None,
         identity=row.identity,
+        metadata=metadata,
     )
 
 

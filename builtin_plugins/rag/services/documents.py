@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -16,12 +17,15 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
+from builtin_plugins.rag.metadata.editing import Said, look_up_people, store_said
+from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
 from builtin_plugins.rag.services.identities import Replacement
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
+from builtin_plugins.rag.services.metadata import remove_values
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import (
     Arrived,
@@ -54,16 +58,28 @@ async def check_upload(caller: Caller, kb_id: str) -> None:
 
 
 async def add(
-    caller: Caller, kb_id: str, file: Arrived, placing: Replacement = PLAIN, source: str | None = None
+    caller: Caller,
+    kb_id: str,
+    file: Arrived,
+    placing: Replacement = PLAIN,
+    source: str | None = None,
+    said: Said | None = None,
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
-    identity, other bytes are a new version. Raises DocumentExists and VersionMismatch, as `placing` says, and
-    DocumentNotFound if the file is that of a document, `source`, which was deleted meanwhile.
+    identity, other bytes are a new version. What is `said` of its fields is stored with it. Raises
+    DocumentExists and VersionMismatch, as `placing` says, Unprocessable for such fields, and DocumentNotFound
+    if the file is that of a document, `source`, which was deleted meanwhile.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file, placing, source)
+    if said is not None:
+        said = replace(said, people=await look_up_people(caller, kb_id, [said.values]))
+    record, new = await write_kept(
+        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, said
+    )
+    await name_people(caller, [record.metadata])
+    return record, new
 
 
 def _add(
@@ -74,6 +90,7 @@ def _add(
     file: Arrived,
     placing: Replacement,
     source: str | None,
+    said: Said | None,
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
@@ -81,11 +98,14 @@ def _add(
     digest = file.staged.sha256
     identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
     document, new = keep_document(unit, platform, base, replace(file, identity=identity))
+    if said is not None:
+        store_said(unit, base.id, document.id, said)
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
     names = identities.same_name(unit.session, document)
-    return UploadedDocument(**render(document).model_dump(), same_name=names), new
+    metadata = {} if new and said is None else read_metadata(unit.session, document.id)
+    return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
 
 async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[UploadedDocument, bool]:
@@ -107,7 +127,8 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
 async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
     """The newest version of the document with a path. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_at_path, scope, kb_id, identities.identity_at(path))
+    found = await caller.platform.database.read(_at_path, scope, kb_id, identities.identity_at(path))
+    return await _with_metadata(caller, found)
 
 
 def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> DocumentOut:
@@ -131,7 +152,11 @@ async def list_versions(
         rows = versions.all_versions(session, _get(session, scope, kb_id, document_id))
         return [render(row) for row in rows[query.offset : query.offset + query.limit]], len(rows)
 
-    return await caller.platform.database.read(read)
+    found, total = await caller.platform.database.read(read)
+    metadata = await load_metadata(caller, [one.document_id for one in found])
+    for one in found:
+        one.metadata = metadata.get(one.document_id, {})
+    return found, total
 
 
 async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
@@ -147,12 +172,21 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
     rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
     if not total:  # the knowledge base itself may be missing
         await loading.knowledge_base(caller, kb_id)
-    work = partial(_rendered, rows, disk_full)
+    metadata = await load_metadata(caller, [row["id"] for row in rows])
+    work = partial(_rendered, rows, metadata, disk_full)
     return await asyncio.to_thread(work) if len(rows) > _MANY else work(), total
 
 
-def _rendered(rows: list[dict[str, Any]], disk_full: bool) -> list[DocumentOut]:
-    return [render(SimpleNamespace(**row), disk_full=disk_full) for row in rows]
+def _rendered(
+    rows: list[dict[str, Any]], metadata: Mapping[str, Metadata], disk_full: bool
+) -> list[DocumentOut]:
+    return [render(SimpleNamespace(**row), metadata.get(row["id"]), disk_full=disk_full) for row in rows]
+
+
+async def _with_metadata(caller: Caller, record: DocumentOut) -> DocumentOut:
+    found = await load_metadata(caller, [record.document_id])
+    record.metadata = found.get(record.document_id, {})
+    return record
 
 
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
@@ -163,7 +197,8 @@ async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
     if row is None:
         await loading.knowledge_base(caller, kb_id)
         raise DocumentNotFound()
-    return render(SimpleNamespace(**row), disk_full=await caller.platform.disk.runs_short())
+    record = render(SimpleNamespace(**row), disk_full=await caller.platform.disk.runs_short())
+    return await _with_metadata(caller, record)
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
@@ -224,6 +259,7 @@ def _remove(
     is_alone = failed or document.status == SUPERSEDED
     rows = [document] if is_alone else versions.all_versions(unit.session, document)
     passages = summaries = 0
+    values = remove_values(unit, [row.id for row in rows])
     for row in rows:
         unit.session.delete(row)
     unit.session.flush()
@@ -242,6 +278,7 @@ def _remove(
         api.RemovedPart("texts", passages),
         api.RemovedPart("tree_nodes", summaries),
         api.RemovedPart("files", len(rows)),
+        api.RemovedPart("metadata", values),
     ]
     return receipts.of_document(
         unit, caller, signer, [document, *(r for r in rows if r is not document)], own
@@ -256,7 +293,9 @@ def _find(session: Session, kb_id: str, document_id: str) -> Document:
     return found
 
 
-def render(document: Document | SimpleNamespace, *, disk_full: bool = False) -> DocumentOut:
+def render(
+    document: Document | SimpleNamespace, metadata: Metadata | None = None, *, disk_full: bool = False
+) -> DocumentOut:
     """The record or its row as clients see it; each chunk has one vector.
 
     The notice about a full disk is added here, as a full disk can't store it.
@@ -283,6 +322,7 @@ def render(document: Document | SimpleNamespace, *, disk_full: bool = False) -> 
         kept_by=identities.plugin_in(document.identity),
         version=document.version,
         superseded_at=document.superseded_at,
+        metadata=metadata or {},
     )
 
 

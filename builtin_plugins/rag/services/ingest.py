@@ -40,6 +40,7 @@ from builtin_plugins.documents.api import (
 )
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.metadata.publishing import settle_metadata, with_language
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
@@ -394,6 +395,8 @@ class Ingestion:
         if count == 0:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._doubts, self._left_out))) or None
+        properties = with_language(parsed.properties, self._language)
+        settle_metadata(unit, self._base.id, [(document, properties)])
         complete(unit, self._platform, document, self._base, count, parsed.page_count)
         forget(unit, self._platform, document)
         note_outcome(unit, "success")

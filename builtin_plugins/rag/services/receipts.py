@@ -25,6 +25,7 @@ from builtin_plugins.rag.schemas_receipts import (
     RemovedContent,
     RemovedFrom,
 )
+from builtin_plugins.rag.services.metadata import count_values
 from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, utc_now
 
 KEY = "deletion-receipts"
@@ -85,6 +86,7 @@ def of_document(
 def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase) -> Receipt:
     """The receipt of a knowledge base that is being deleted; a job removes its documents."""
     total, chunks, summaries = _extent(unit.session, base.id)
+    values = count_values(unit.session, base.id, None)
     of = Document.knowledge_base_id == base.id
     digests = unit.session.scalars(select(Document.sha256).where(of).order_by(Document.sha256))
     digest = hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
@@ -100,6 +102,7 @@ def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase) -> 
         api.RemovedPart("texts", chunks),
         api.RemovedPart("tree_nodes", summaries),
         api.RemovedPart("files", total, pending=total > 0),
+        api.RemovedPart("metadata", values, pending=values > 0),
     ]
     return _close(unit, caller, signer, _facts(caller, base.id, None, digest, total, content), own)
 

@@ -16,6 +16,7 @@ from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import forget_all
 from builtin_plugins.rag.services.graphs import tell_of_graph
+from builtin_plugins.rag.services.metadata import remove_declarations, remove_values
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Job, Platform, Unit
 
@@ -38,6 +39,7 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     unit.session.delete(base)
     unit.session.flush()
     forget_all(unit, base.id)
+    remove_declarations(unit, base.id)
     platform.resource(VECTORS).drop(unit, base.collection)
     platform.resource(VECTORS).drop(unit, base.tree_collection)
     platform.resource(VECTORS).drop(unit, base.earlier_collection)
@@ -63,6 +65,7 @@ def _remove_some(unit: Unit, platform: Platform, payload: RemovalPayload) -> int
     # In a fixed order: stores lock released blobs, and two removals may share some.
     ordered = query.order_by(Document.sha256).limit(_AT_ONCE).with_for_update()
     documents = unit.session.scalars(ordered).all()
+    remove_values(unit, [document.id for document in documents])
     for document in documents:
         platform.blobs.release(unit, document.sha256, document.holder)
         unit.session.delete(document)

@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -23,14 +23,15 @@ from builtin_plugins.documents.api import (
     PARSER_PROCESSES,
     PARSERS,
     PLAIN_TEXT_PARSERS,
-    Block,
     Chunk,
     Parser,
+    SmallText,
     chunk,
     parse_small,
     subject_of,
 )
 from builtin_plugins.inference.api import Embedded
+from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
@@ -57,6 +58,7 @@ class _Small:
     chunks: Sequence[Chunk] = ()
     language: str | None = None
     subject: str = ""
+    properties: Properties = field(default_factory=dict)
 
     def payload_of(self, item: Chunk) -> dict[str, Any]:
         """What is stored with one of its passages."""
@@ -139,6 +141,10 @@ def _version(small: _Small) -> int:
     return small.document.version
 
 
+def _base(small: _Small) -> str:
+    return small.base.id
+
+
 def _collection(small: _Small) -> str:
     return small.base.collection
 
@@ -179,14 +185,14 @@ async def _chunked(platform: Platform, documents: Sequence[_Small]) -> Iterator[
     return _cut(zip(fit, parsed, strict=True), settings.max_chunks)
 
 
-def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iterator[_Small]:
-    for small, blocks in parsed:
-        if blocks is None:
+def _cut(parsed: Iterable[tuple[_Small, SmallText | None]], most: int) -> Iterator[_Small]:
+    for small, text in parsed:
+        if text is None:
             continue
-        chunks = list(chunk(blocks, small.base.chunk_size, small.base.chunk_overlap))
+        chunks = list(chunk(text.blocks, small.base.chunk_size, small.base.chunk_overlap))
         if 0 < len(chunks) <= most:
             subject = subject_of(small.document.filename, (item.text for item in chunks))
-            yield replace(small, chunks=chunks, subject=subject)
+            yield replace(small, chunks=chunks, subject=subject, properties=text.properties)
 
 
 def _store(
@@ -210,6 +216,9 @@ def _store(
         vectors.stage(unit, collection, points)
     for collection, some in groupby(sorted(kept, key=_collection), key=_collection):
         vectors.publish(unit, collection, *(one.document.id for one in some))
+    for base_id, some in groupby(sorted(kept, key=_base), key=_base):
+        told = [(held[one.document.id], with_language(one.properties, one.language)) for one in some]
+        settle_metadata(unit, base_id, told)
     results: dict[str, str | None] = {}
     for one in sorted(kept, key=_version):  # a newer version replaces the older ones that are read with it
         document = held[one.document.id]

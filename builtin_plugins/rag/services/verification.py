@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas_receipts import ReceiptFacts
+from builtin_plugins.rag.services.metadata import count_values
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform
 
@@ -38,7 +39,8 @@ def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[C
     base, document = receipt.knowledge_base_id, receipt.document_id
     ids = [one.document_id for one in receipt.documents]
     of = Document.knowledge_base_id == base if document is None else Document.id.in_(ids)
-    found = [CheckedPlace("rows", _count(session, Document, of))]
+    values = count_values(session, base, None if document is None else ids)
+    found = [CheckedPlace("rows", _count(session, Document, of)), CheckedPlace("metadata", values)]
     if document is None:
         found.insert(
             0, CheckedPlace("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base))

@@ -17,6 +17,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.services.identities import CURRENT, latest, members_of, name_unnamed
+from builtin_plugins.rag.services.metadata import remove_values
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Job, NoPayload, Platform, Unit, utc_now
@@ -113,6 +114,7 @@ def _forget(unit: Unit, platform: Platform, row: Document) -> None:
     platform.hooks.ask_now(
         api.remove_derived, platform=platform, unit=unit, knowledge_base_id=base_id, document_id=row.id
     )
+    remove_values(unit, [row.id])
     owner_id = None if base is None else base.owner_id
     unit.emit(DocumentDeleted(document_id=row.id, knowledge_base_id=base_id, owner_id=owner_id))
     unit.session.delete(row)

@@ -8,10 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import MemberUnknown
+from builtin_plugins.rag.metadata.people import scope_of_account, share_a_group
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.schemas_visibility import Reason, Sight
 from builtin_plugins.rag.services.knowledge_bases import find_own
-from kernel.sdk import ACCOUNT_STATES, Caller, Platform, Scope, scope_of
+from kernel.sdk import Caller, Scope, scope_of
 
 _WORDS: Final[dict[Reason, str]] = {
     "owner": "The knowledge base is theirs.",
@@ -34,8 +35,8 @@ async def look_as(caller: Caller, kb_id: str, user_id: int) -> Sight:
     """
     own = await scope_of(caller.platform, caller.principal)
     found = await caller.platform.database.read(find_own, own, kb_id)
-    scope = await _scope(caller.platform, user_id)
-    if scope is None or not (own.everything or scope.account_id == caller.id or _together(own, scope)):
+    scope = await scope_of_account(caller.platform, user_id)
+    if scope is None or not (own.everything or scope.account_id == caller.id or share_a_group(own, scope)):
         raise MemberUnknown()
     sees = await caller.platform.database.read(_sees, scope, kb_id)
     reason = _reason(found, scope)
@@ -46,21 +47,6 @@ async def look_as(caller: Caller, kb_id: str, user_id: int) -> Sight:
         reason=reason,
         explanation=_WORDS[reason],
     )
-
-
-async def _scope(platform: Platform, user_id: int) -> Scope | None:
-    """What an account sees; None if there is no such account."""
-    account = await platform.resource(ACCOUNT_STATES).get(user_id)
-    if account is None:
-        return None
-    scope = await scope_of(platform, account.principal)
-    if account.is_active:
-        return scope
-    return Scope(scope.account_id, scope.teams, scope.organizations, nothing=True)
-
-
-def _together(one: Scope, other: Scope) -> bool:
-    return bool({*one.teams} & {*other.teams} or {*one.organizations} & {*other.organizations})
 
 
 def _sees(session: Session, scope: Scope, kb_id: str) -> bool:

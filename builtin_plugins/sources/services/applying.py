@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from sqlalchemy import select
@@ -145,8 +146,24 @@ class RunExecution:
         else:
             if stored is None:
                 raise DocumentsUnavailable()
+            await self._describe(row, stored)
             await self._platform.database.write(self._stored, row, stored, incoming.size)
         self._progress.report(message="Fetching")
+
+    async def _describe(self, row: ItemRecord, document_id: str) -> None:
+        """Say what the source knows of a document, for the fields that its knowledge base has."""
+        known = {"source_path": row.path, "link": row.link, "modified": row.modified_at, **row.details}
+        values = {name: value for name, value in known.items() if value is not None}
+        if row.modified_at is not None:
+            values["modified"] = row.modified_at.date().isoformat()
+        with suppress(NotFound):  # deleted meanwhile
+            await self._platform.hooks.ask(
+                rag.describe_document,
+                caller=self._caller,
+                knowledge_base_id=self._base,
+                document_id=document_id,
+                metadata=values,
+            )
 
     def _stored(self, unit: Unit, row: ItemRecord, document_id: str, size: int) -> None:
         run, found = self._hold(unit, row)
@@ -200,6 +217,8 @@ class RunExecution:
             )
         except NotFound:
             raise SourceEnded from None
+        if row.document_id is not None:
+            await self._describe(row, row.document_id)
 
         def note(unit: Unit) -> None:
             self._hold(unit, row)[1].stored_name = row.name

@@ -114,7 +114,9 @@ class ListingPass:
                 )
                 unit.session.add(row)
             run.found += row.listed_by != self._pass
-            run.moved += bool(row.document_id and row.path != item.path[:_LONGEST_PATH])
+            if row.document_id and row.path != item.path[:_LONGEST_PATH]:
+                run.moved += 1
+                row.stored_name = ""  # so that it is renamed and described anew
             describe(row, item)
             row.listed_by = self._pass
             self._judge(row, self._filters.refusal(item, now) or item.unavailable)
@@ -183,7 +185,7 @@ class ListingPass:
         for name in ("digest", "identity", "path", "name", "listed_etag", "modified_at", "link", "details"):
             setattr(old, name, getattr(fresh, name))
         old.etag, old.state, old.reason = fresh.listed_etag, "stored", None
-        old.listed_by, old.is_gone = self._pass, False
+        old.listed_by, old.is_gone, old.stored_name = self._pass, False, ""
 
 
 def describe(row: ItemRecord, item: SourceItem) -> None:

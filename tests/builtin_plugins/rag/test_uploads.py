@@ -109,6 +109,7 @@ class TestAccepted:
             "external_id": None,
             "version": 1,
             "superseded_at": None,
+            "metadata": {},
             "same_name": [],
         }
         assert (await running.platform.blobs.local(sha256)).read_bytes() == HANDBOOK.encode()
@@ -365,7 +366,7 @@ class TestRefused:
     async def test_a_long_field_of_no_name(
         self, running: Running, ann: Actor, base: str, headers: bytes, shown: str
     ) -> None:
-        body = b"--XX\r\n" + headers + b"\r\n\r\n" + b"x" * 4000 + b"\r\n" + file_part() + b"--XX--\r\n"
+        body = b"--XX\r\n" + headers + b"\r\n\r\n" + b"x" * 20_000 + b"\r\n" + file_part() + b"--XX--\r\n"
         answer = await send(ann, base, body)
         await refused(running, ann, base, answer, 400)
         assert shown in answer.detail

@@ -420,3 +420,30 @@ async def test_what_is_deleted_meanwhile_stops_nothing(tmp_path: Path) -> None:
         listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
         found = [(one["filename"], one["status"], one["chunk_count"]) for one in listed]
         assert found == [("first.md", "completed", 1), ("third.md", "completed", 1)]
+
+
+async def test_fields_rules_and_values_come_with_it(source: tuple[Running, Actor, str]) -> None:
+    """Where they come from, too, and what was emptied by hand; accounts stay behind."""
+    running, ann, _ = source
+    base = await make_base(ann, name="Described", embedding_model="all-minilm")
+    for name, kind in (("year", "number"), ("owner", "person")):
+        assert (await ann.put(f"{BASES}/{base}/fields/{name}", json={"kind": kind})).status == 200
+    rules = [{"pattern": "*.md", "field": "tags", "value": ["light"], "part": None}]
+    assert (await ann.put(f"{BASES}/{base}/metadata-rules", json={"rules": rules})).status == 202
+    page = "---\ntitle: Tower\nauthor: Ada\n---\n\n" + TEXTS["tower.md"]
+    document = (await ingest(running, ann, base, "tower.md", page))["document_id"]
+    path = f"{BASES}/{base}/documents/{document}/metadata"
+    values = {"year": 1874, "owner": ann.user["id"], "author": None}
+    assert (await ann.patch(path, json=values)).status == 200
+    copy, job = await imported(running, ann, await exported(ann, base))
+    assert job.json()["status"] == "done", job.body
+    fields = (await ann.get(f"{BASES}/{copy}/fields")).json()["items"]
+    assert {one["name"]: one["kind"] for one in fields if not one["built_in"]} == {
+        "year": "number",
+        "owner": "person",
+    }
+    assert (await ann.get(f"{BASES}/{copy}/metadata-rules")).json()["rules"] == rules
+    (carried,) = (await ann.get(f"{BASES}/{copy}/documents")).json()["items"]
+    shown = (await ann.get(f"{BASES}/{copy}/documents/{carried['document_id']}/metadata")).json()
+    assert shown["metadata"] == {"year": 1874, "title": "Tower", "tags": ["light"], "language": "en"}
+    assert shown["origins"] == {"year": "hand", "title": "file", "tags": "rule", "language": "file"}

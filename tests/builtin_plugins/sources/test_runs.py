@@ -78,6 +78,21 @@ async def _ids(desk: Desk) -> dict[str, str]:
     return {one["filename"]: one["document_id"] for one in answer.json()["items"]}
 
 
+async def test_fields_say_what_the_source_knows(desk: Desk) -> None:
+    """Also after a move; only the fields that the knowledge base has."""
+    fields = f"/v1/rag/knowledge-bases/{desk.base}/fields"
+    for name in ("source_path", "shelf"):
+        assert (await desk.ann.put(f"{fields}/{name}", json={"kind": "text"})).status < 300
+    desk.shelf.contents = texts(1)
+    await desk.add()
+    for path in ("list/0.txt", "moved/0.txt"):
+        [document] = (await _ids(desk)).values()
+        where = f"/v1/rag/knowledge-bases/{desk.base}/documents/{document}/metadata"
+        assert (await desk.ann.get(where)).json()["metadata"] == {"source_path": path, "shelf": "first"}
+        desk.shelf.contents = {"moved/0.txt": texts(1)["list/0.txt"]}
+        await desk.run()
+
+
 async def test_uploads_are_never_touched(desk: Desk) -> None:
     """Even of the same name and bytes as a source's item."""
     content = b"Item 0 weighs 0 grams."

@@ -260,6 +260,21 @@ RAG = {
     "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True),
     "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/fields": _BASE,
+    "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row(owned="kb", control=(404,)),
+    "PUT /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row({"kind": "text"}, owned="kb", consumes=("kb",)),
+    "DELETE /v1/rag/knowledge-bases/{kb_id}/fields/{name}": Row(owned="kb", changes=True, control=(404,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/metadata-rules": _BASE,
+    "PUT /v1/rag/knowledge-bases/{kb_id}/metadata-rules": Row({"rules": []}, owned="kb", consumes=("kb",)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/metadata.csv": _BASE,
+    "PUT /v1/rag/knowledge-bases/{kb_id}/metadata.csv": Row(owned="kb", changes=True, control=(415, 422)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata": _BASE,
+    "PATCH /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata": Row(
+        {"title": None}, owned="kb", changes=True
+    ),
+    "POST /v1/rag/knowledge-bases/{kb_id}/documents/metadata": Row(
+        {"document_ids": ["@document"]}, owned="kb", changes=True
+    ),
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion": _BASE,
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/cancel": Row(owned="kb", consumes=("kb",)),
     "POST /v1/rag/knowledge-bases/{kb_id}/ingestion/retry": Row(owned="kb", consumes=("kb",)),

@@ -12,6 +12,7 @@ import { LongList } from "../../parts/long-list.js";
 import { NearLimit } from "../account/usage.js";
 import { alike, named } from "./alike.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
+import { BaseFields } from "./base-fields.js";
 import { DropZone } from "./drop-zone.js";
 import { ExportBase, Unmade } from "./exchange.js";
 import { useDocuments } from "./live.js";
@@ -44,6 +45,7 @@ export default function Base({ base: id }) {
         { title: t("Sources"), icon: "globe", onSelect: () => go(`/documents/${id}/sources`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
         { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
+        { title: t("Fields of documents"), icon: "edit", onSelect: () => setDialog("fields") },
         { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
         { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
@@ -61,6 +63,7 @@ export default function Base({ base: id }) {
     ${!live.documents && !live.error && html`<${Skeleton} lines=${6} />`}
     ${live.documents && html`<${Documents} base=${id} live=${live} mine=${mine} />`}
     ${dialog === "edit" && html`<${EditBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
+    ${dialog === "fields" && html`<${BaseFields} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}

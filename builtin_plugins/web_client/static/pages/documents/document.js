@@ -8,6 +8,7 @@ import { owns } from "../../lib/session.js";
 import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
+import { DocumentFields } from "./fields.js";
 import { Reader } from "./reader.js";
 import { DeleteDocument, State, download, readAgain } from "./row.js";
 
@@ -44,7 +45,7 @@ export default function DocumentPage({ base, id }) {
       ${isReadable(document) && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
       ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
-      ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} />`}
+      ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
     `}<//>
   </div>`;

@@ -1,0 +1,116 @@
+"""A knowledge base's own fields: listed, declared, changed and removed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import delete, exists, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.errors import BuiltInField, FieldInUse, FieldNotFound
+from builtin_plugins.rag.metadata.fields import BUILT_IN, RESERVED, FieldDefinition, fields_of
+from builtin_plugins.rag.metadata.given import MOST_FIELDS
+from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, is_name, nfc
+from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue
+from builtin_plugins.rag.schemas_metadata import FieldOut, FieldPut
+from builtin_plugins.rag.services import knowledge_bases, loading
+from builtin_plugins.rag.services.metadata import remove_field_values
+from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of, utc_now
+
+_VALUE: Any = MetadataValue.__table__
+_NAME: Final = f"must have 1 to {LONGEST_NAME} letters, digits or underscores"
+
+
+async def list_fields(caller: Caller, kb_id: str) -> list[FieldOut]:
+    """The fields of a knowledge base, the built-in ones first. Raises KnowledgeBaseNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_list, scope, kb_id)
+
+
+def _list(session: Session, scope: Scope, kb_id: str) -> list[FieldOut]:
+    knowledge_bases.find(session, scope, kb_id)
+    return [_out(one) for one in fields_of(session, kb_id).values()]
+
+
+async def show_field(caller: Caller, kb_id: str, name: str) -> FieldOut:
+    """One field. Raises KnowledgeBaseNotFound, FieldNotFound."""
+    for one in await list_fields(caller, kb_id):
+        if one.name == nfc(name):
+            return one
+    raise FieldNotFound()
+
+
+async def declare(caller: Caller, kb_id: str, name: str, wanted: FieldPut) -> FieldOut:
+    """Declare a field, or change it.
+
+    Raises KnowledgeBaseNotFound, NotOwner, BuiltInField, FieldInUse, Unprocessable.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.write(_declare, scope, kb_id, nfc(name), wanted)
+
+
+def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) -> FieldOut:
+    loading.hold_own(unit.session, scope, kb_id)
+    if name in RESERVED:
+        raise BuiltInField()
+    if not is_name(name):
+        raise Unprocessable.field(("path", "name"), _NAME, name[:LONGEST_NAME])
+    row = unit.session.get(MetadataField, (kb_id, name))
+    if row is None:
+        count = select(func.count()).select_from(MetadataField)
+        if (unit.session.scalar(count.where(MetadataField.knowledge_base_id == kb_id)) or 0) >= MOST_FIELDS:
+            message = f"a knowledge base has at most {MOST_FIELDS} fields of its own; remove one first"
+            raise Unprocessable.field(("path", "name"), message, name)
+        remove_field_values(unit, kb_id, name)  # of a field of this name that was being removed
+        row = MetadataField(knowledge_base_id=kb_id, name=name, created_at=utc_now())
+        unit.session.add(row)
+    elif (row.kind, row.many) != (wanted.kind, wanted.many):
+        _check_free(unit.session, row, wanted)
+    row.kind, row.many, row.description = wanted.kind, wanted.many, wanted.description
+    return _out(FieldDefinition(name, wanted.kind, wanted.many, wanted.description))
+
+
+def _check_free(session: Session, row: MetadataField, wanted: FieldPut) -> None:
+    """Raise FieldInUse if documents have values that would not fit."""
+    mine = (_VALUE.c.knowledge_base_id == row.knowledge_base_id) & (_VALUE.c.field == row.name)
+    unfit = mine if row.kind != wanted.kind else mine & (_VALUE.c.position > 0)
+    if row.kind == wanted.kind and wanted.many:
+        return
+    if session.scalar(select(exists().where(unfit))):
+        what = f"of the kind {row.kind}" if row.kind != wanted.kind else "of which there are several"
+        raise FieldInUse(
+            f"Documents have values in '{row.name}' {what}: remove these first, or delete the field and "
+            "declare it anew"
+        )
+
+
+async def remove(caller: Caller, kb_id: str, name: str) -> None:
+    """Remove a field with its values and the rules that give them.
+
+    Raises KnowledgeBaseNotFound, NotOwner, FieldNotFound, BuiltInField.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    await caller.platform.database.write(_remove, scope, kb_id, nfc(name))
+    await caller.platform.database.scrub()
+
+
+def _remove(unit: Unit, scope: Scope, kb_id: str, name: str) -> None:
+    loading.hold_own(unit.session, scope, kb_id)
+    row = unit.session.get(MetadataField, (kb_id, name))
+    if row is None:
+        raise BuiltInField() if name in BUILT_IN else FieldNotFound()
+    unit.session.delete(row)
+    remove_field_values(unit, kb_id, name)
+    rules = (MetadataRule.knowledge_base_id == kb_id) & (MetadataRule.field == name)
+    unit.session.execute(delete(MetadataRule).where(rules))
+
+
+def _out(one: FieldDefinition) -> FieldOut:
+    return FieldOut(
+        name=one.name,
+        kind=one.kind,
+        many=one.many,
+        description=one.description,
+        built_in=one.built_in,
+        can_be_set=not one.of_row,
+    )

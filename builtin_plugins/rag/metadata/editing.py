@@ -1,0 +1,205 @@
+"""Editing the values of documents by hand: of one, of one that arrives, and of many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.errors import DocumentNotFound
+from builtin_plugins.rag.metadata.fields import fields_of
+from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues, people_in
+from builtin_plugins.rag.metadata.kinds import FieldValue
+from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
+from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document, name_people, origins_in
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.schemas_metadata import DocumentMetadata, MetadataEdit, MetadataEdited
+from builtin_plugins.rag.services import knowledge_bases, loading
+from builtin_plugins.rag.services.metadata import Layers, Origin, read_layers, write_layers, write_values
+from kernel.sdk import Caller, Scope, Unit, scope_of
+
+_AT_ONCE: Final = 500
+_PLACE: Final = "metadata"
+
+
+@dataclass(frozen=True)
+class Said:
+    """Values that arrive with a document. `people` are the accounts in them that the caller sees."""
+
+    values: Mapping[str, object]
+    people: People = NOBODY
+    origin: Origin = "hand"
+
+
+async def look_up_people(caller: Caller, kb_id: str, given: Sequence[Mapping[str, object]]) -> People:
+    """The accounts that are given as values and that the caller sees."""
+    if not any(given):
+        return NOBODY
+    fields = await caller.platform.database.read(fields_of, kb_id)
+    return await find_people(caller, people_in(fields, given))
+
+
+def store_said(unit: Unit, base_id: str, document_id: str, said: Said) -> None:
+    """Store what is said of a document that arrives. Raises Unprocessable for what a person says wrong; a
+    source states all that it knows, and what no field can have is left out.
+    """
+    given = GivenValues(fields_of(unit.session, base_id), said.people)
+    layers = read_layers(unit.session, [document_id])[document_id]
+    if said.origin == "hand":
+        try:
+            layers.set("hand", given.read(said.values))
+        except FieldRefused as error:
+            raise error.within(_PLACE) from None
+    else:
+        layers.replace(said.origin, given.read_fitting(said.values))
+    write_layers(unit, base_id, {document_id: layers})
+
+
+async def describe(caller: Caller, kb_id: str, document_id: str, said: Said) -> None:
+    """Store what is said of a document that is there. Raises what `change` raises."""
+    people = await look_up_people(caller, kb_id, [said.values])
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def write(unit: Unit) -> None:
+        loading.hold_own(unit.session, scope, kb_id)
+        hold_documents(unit, kb_id, [document_id])
+        store_said(unit, kb_id, document_id, replace(said, people=people))
+
+    await caller.platform.database.write(write)
+
+
+async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentMetadata:
+    """The values of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    found = await caller.platform.database.read(_show, scope, kb_id, document_id)
+    await name_people(caller, [found.metadata])
+    return found
+
+
+def _show(session: Session, scope: Scope, kb_id: str, document_id: str) -> DocumentMetadata:
+    knowledge_bases.find(session, scope, kb_id)
+    mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
+    if session.scalar(select(Document.id).where(mine)) is None:
+        raise DocumentNotFound()
+    return _shown(session, document_id)
+
+
+def _shown(session: Session, document_id: str) -> DocumentMetadata:
+    rows = VALUES.all(session, {"document_ids": [document_id]})
+    metadata = metadata_by_document(rows).get(document_id, {})
+    origins = {field: one for field, one in origins_in(rows).items() if field in metadata}
+    return DocumentMetadata(document_id=document_id, metadata=metadata, origins=origins)
+
+
+async def change(
+    caller: Caller, kb_id: str, document_id: str, given: Mapping[str, object]
+) -> DocumentMetadata:
+    """Set values of a document by hand; null removes.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, Unprocessable.
+    """
+    people = await look_up_people(caller, kb_id, [given])
+    scope = await scope_of(caller.platform, caller.principal)
+    found = await caller.platform.database.write(_change, scope, kb_id, document_id, given, people)
+    await name_people(caller, [found.metadata])
+    return found
+
+
+def _change(
+    unit: Unit, scope: Scope, kb_id: str, document_id: str, given: Mapping[str, object], people: People
+) -> DocumentMetadata:
+    loading.hold_own(unit.session, scope, kb_id)
+    hold_documents(unit, kb_id, [document_id])
+    try:
+        values = GivenValues(fields_of(unit.session, kb_id), people).read(given)
+    except FieldRefused as error:
+        raise error.within() from None
+    write_values(unit, kb_id, document_id, "hand", values)
+    return _shown(unit.session, document_id)
+
+
+async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> MetadataEdited:
+    """Change many documents by hand, in one transaction.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, Unprocessable.
+    """
+    people = await look_up_people(caller, kb_id, [wanted.set, wanted.add, wanted.remove])
+    scope = await scope_of(caller.platform, caller.principal)
+    ids = sorted(set(wanted.document_ids))
+    return await caller.platform.database.write(_edit_many, scope, kb_id, ids, wanted, people)
+
+
+def _edit_many(
+    unit: Unit, scope: Scope, kb_id: str, ids: Sequence[str], wanted: MetadataEdit, people: People
+) -> MetadataEdited:
+    loading.hold_own(unit.session, scope, kb_id)
+    edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
+    hold_documents(unit, kb_id, ids)
+    changed = 0
+    for start in range(0, len(ids), _AT_ONCE):
+        layers = read_layers(unit.session, ids[start : start + _AT_ONCE])
+        for one in layers.values():
+            edit.apply(one)
+            changed += bool(one.changed)
+        write_layers(unit, kb_id, layers)
+    return MetadataEdited(documents=changed)
+
+
+class _Edit:
+    """What a bulk edit does to each document. Raises Unprocessable for values that a field can't have."""
+
+    def __init__(self, given: GivenValues, wanted: MetadataEdit) -> None:
+        self._set = _checked(given, "set", wanted.set)
+        self._add = _checked(given, "add", wanted.add)
+        self._remove = _checked(given, "remove", wanted.remove)
+        single = [name for name in self._add if not given.field(name).many]
+        if single:
+            why = "takes one value; use set to change it"
+            raise FieldRefused(single[0], why).within("add")
+
+    def apply(self, layers: Layers) -> None:
+        """Change one document. Raises Unprocessable if a field would get too many values."""
+        layers.set("hand", self._set)
+        for field in {**self._add, **self._remove}:
+            winning = layers.winning(field)
+            before = () if winning is None else winning[1]
+            gone = self._remove.get(field, ())
+            after = tuple(dict.fromkeys(_without((*before, *self._add.get(field, ())), gone)))
+            if len(after) > MOST_VALUES:
+                raise FieldRefused(field, f"takes at most {MOST_VALUES} values", len(after)).within("add")
+            if after != before:
+                layers.set("hand", {field: after})
+
+
+def _without(values: Iterable[FieldValue], gone: Sequence[FieldValue]) -> list[FieldValue]:
+    """Those that are none of these; texts are compared without capitals."""
+    keys = {_key(one) for one in gone}
+    return [one for one in values if _key(one) not in keys]
+
+
+def _key(value: FieldValue) -> Any:
+    return value.folded if value.folded is not None else value.number
+
+
+def _checked(
+    given: GivenValues, place: str, values: Mapping[str, object]
+) -> dict[str, tuple[FieldValue, ...]]:
+    try:
+        return given.read(values)
+    except FieldRefused as error:
+        raise error.within(place) from None
+
+
+def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> None:
+    """Lock documents of a knowledge base until the unit ends. Raises DocumentNotFound for one it hasn't."""
+    mine: ColumnElement[bool] = Document.knowledge_base_id == kb_id
+    for start in range(0, len(document_ids), _AT_ONCE):
+        some = document_ids[start : start + _AT_ONCE]
+        query = select(Document.id).where(mine, Document.id.in_(some)).order_by(Document.id)
+        found = set(unit.session.scalars(query.with_for_update()))
+        missing = [one for one in some if one not in found]
+        if missing:
+            raise DocumentNotFound(f"This knowledge base has no document {missing[0][:64]}")

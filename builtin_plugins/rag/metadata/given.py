@@ -1,0 +1,123 @@
+"""Values as they are given by people and programs, checked against the fields of a knowledge base."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from builtin_plugins.rag.metadata.fields import FieldDefinition
+from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, nfc, value_of
+from builtin_plugins.rag.metadata.people import NOBODY, People
+from kernel.sdk import Unprocessable
+
+MOST_FIELDS: Final = 64
+MOST_VALUES: Final = 100
+_SHOWN: Final = 80
+
+
+class FieldRefused(Exception):
+    """A field that can't be set like this; `why` names the remedy."""
+
+    def __init__(self, name: str, why: str, given: object = None) -> None:
+        self.name = name
+        self.why = why
+        self.given = given
+        super().__init__(f"{name}: {why}")
+
+    def within(self, *place: str) -> Unprocessable:
+        """The same as an answer (422) about this place of the body."""
+        given = self.given if isinstance(self.given, bool | int | float | None) else str(self.given)[:_SHOWN]
+        return Unprocessable.field(("body", *place, self.name[:_SHOWN]), self.why, given)
+
+
+@dataclass(frozen=True)
+class GivenValues:
+    """Reads values for these fields, in which the accounts of `people` may be named."""
+
+    fields: Mapping[str, FieldDefinition]
+    people: People = NOBODY
+
+    def field(self, name: str) -> FieldDefinition:
+        """The field of this name that can be set. Raises FieldRefused."""
+        found = self.fields.get(name)
+        if found is None:
+            raise FieldRefused(name, "this knowledge base has no such field; declare it under …/fields first")
+        if found.of_row:
+            raise FieldRefused(name, "is known by the server, and can't be set")
+        return found
+
+    def read(self, given: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
+        """The values by field: none for one that was given as null or empty. Raises FieldRefused."""
+        if len(given) > MOST_FIELDS:
+            raise FieldRefused(list(given)[MOST_FIELDS], f"at most {MOST_FIELDS} fields can be set at once")
+        return {nfc(name): self.read_field(nfc(name), value) for name, value in given.items()}
+
+    def read_fitting(self, given: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
+        """Those values that the fields can have."""
+        found: dict[str, tuple[FieldValue, ...]] = {}
+        for name, value in islice(given.items(), MOST_FIELDS):
+            with suppress(FieldRefused):
+                found[nfc(name)] = self.read_field(nfc(name), value)
+        return {name: values for name, values in found.items() if values}
+
+    def read_field(self, name: str, given: object) -> tuple[FieldValue, ...]:
+        """The values of one field. Raises FieldRefused."""
+        definition = self.field(name)
+        if given is None:
+            return ()
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            if not definition.many:
+                raise FieldRefused(name, "takes one value, not a list", _short(given))
+            if len(given) > MOST_VALUES:
+                raise FieldRefused(name, f"takes at most {MOST_VALUES} values", len(given))
+            return tuple(dict.fromkeys(self._value(definition, one) for one in given))
+        return (self._value(definition, given),)
+
+    def _value(self, definition: FieldDefinition, given: object) -> FieldValue:
+        if definition.kind == "person":
+            account = self.people.find(given)
+            if account is None:
+                why = "must be the id or the name of an account that you can see"
+                raise FieldRefused(definition.name, why, _short(given))
+            given = account
+        try:
+            return value_of(definition.kind, given)
+        except ValueRefused as error:
+            raise FieldRefused(definition.name, str(error), _short(given)) from None
+
+
+def people_in(fields: Mapping[str, FieldDefinition], given: Iterable[Mapping[str, object]]) -> list[object]:
+    """What was given for fields of persons, to look up these accounts."""
+    found: list[object] = []
+    for name, value in ((nfc(name), value) for one in given for name, value in one.items()):
+        definition = fields.get(name)
+        if definition is not None and definition.kind == "person":
+            several = isinstance(value, Sequence) and not isinstance(value, str)
+            found += list(value)[:MOST_VALUES] if several else [value]  # type: ignore[call-overload]
+    return found
+
+
+def metadata_in(form: Mapping[str, str], name: str = "metadata") -> dict[str, Any] | None:
+    """The JSON object in a field of a form; None without it. Raises Unprocessable."""
+    if not form.get(name, "").strip():
+        return None
+    try:
+        found = json.loads(form[name], parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        hint = 'must be a JSON object such as {"tags": ["travel"], "year": 2026}'
+        raise Unprocessable.field(("body", name), hint, form[name][:_SHOWN])
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _short(given: object) -> object:
+    return given if isinstance(given, bool | int | float | None) else str(given)[:_SHOWN]

@@ -1,0 +1,64 @@
+"""What a document has in its fields once it is read: of its file, of rules, and of its earlier version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from builtin_plugins.rag.metadata.fields import BUILT_IN
+from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, value_of
+from builtin_plugins.rag.metadata.rules import read_rules
+from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.services.metadata import Layers, read_layers, write_layers
+from builtin_plugins.rag.services.versions import hold_earlier
+from kernel.sdk import Unit
+
+Properties = Mapping[str, Sequence[str]]
+"""What a file says about itself, by the names of built-in fields."""
+
+
+def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Properties | None]]) -> None:
+    """Store what is known of documents that are published in this unit, which has locked them; without
+    properties, what their files say is stored already.
+
+    A version takes over what was set by hand on the one before it, unless it has values of its own.
+    """
+    earlier = {document.id: hold_earlier(unit, document) for document, _ in read}
+    ids = {document.id for document, _ in read} | {one.id for some in earlier.values() for one in some}
+    layers, rules = read_layers(unit.session, ids), read_rules(unit.session, base_id)
+    for document, properties in sorted(read, key=lambda one: one[0].version):
+        own = layers[document.id]
+        for before in earlier[document.id]:
+            _carry(own, layers[before.id])
+        if properties is not None:
+            own.replace("file", values_in(properties))
+        own.replace("rule", {} if rules is None else rules.values(document))
+    write_layers(unit, base_id, {document.id: layers[document.id] for document, _ in read})
+
+
+def with_language(properties: Properties, detected: str | None) -> Properties:
+    """A file's properties, with the language that was detected in its text: what files say is often wrong."""
+    return properties if detected is None else {**properties, "language": [detected]}
+
+
+def _carry(own: Layers, before: Layers) -> None:
+    for field, values in before.of_origin("hand").items():
+        if own.get(field, "hand") is None:
+            own.put("hand", field, values)
+
+
+def values_in(properties: Properties) -> dict[str, tuple[FieldValue, ...]]:
+    """The values of a file's properties; what no field can have is left out."""
+    found: dict[str, tuple[FieldValue, ...]] = {}
+    for name, texts in properties.items():
+        definition = BUILT_IN.get(name)
+        if definition is None or definition.of_row:
+            continue
+        values = []
+        for text in texts if definition.many else texts[:1]:
+            try:
+                values.append(value_of(definition.kind, text))
+            except ValueRefused:
+                continue
+        if values:
+            found[name] = tuple(values)
+    return found

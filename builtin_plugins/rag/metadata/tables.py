@@ -1,0 +1,274 @@
+"""The values of all documents of a knowledge base as a table (CSV): written, and read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.metadata.editing import look_up_people
+from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
+from builtin_plugins.rag.metadata.given import FieldRefused, GivenValues
+from builtin_plugins.rag.metadata.kinds import FieldValue, nfc, text_of
+from builtin_plugins.rag.metadata.people import People, names_of
+from builtin_plugins.rag.models import SUPERSEDED, Document
+from builtin_plugins.rag.schemas_metadata import MetadataEdited
+from builtin_plugins.rag.services import knowledge_bases, loading
+from builtin_plugins.rag.services.identities import identity_at, path_in
+from builtin_plugins.rag.services.metadata import Layers, read_layers, read_values, write_layers
+from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
+
+_ID, _PATH = "document_id", "path"
+_SEPARATOR: Final = "|"
+_PARTED: Final = re.compile(r"(?<!\\)\|")
+_DELIMITERS: Final = ",;\t"
+_AT_ONCE: Final = 500
+_MOST_ROWS: Final = 100_000
+_MOST_PROBLEMS: Final = 50
+_FORMULA: Final = ("=", "+", "-", "@", "\t")
+"""A spreadsheet runs a text that begins like this, so it is written behind an apostrophe."""
+
+_Row = tuple[tuple[str, str | None], Mapping[str, Sequence[FieldValue]]]
+"""A document's id and path, and its values."""
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """A table as it was sent: its columns, and its rows with the lines on which they end."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[int, Sequence[str]]]
+
+
+async def write_table(caller: Caller, kb_id: str) -> str:
+    """The table of all documents with the fields that can be set. Raises KnowledgeBaseNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+    definitions, rows = await caller.platform.database.read(_read, scope, kb_id)
+    persons = {one.name for one in definitions if one.kind == "person"}
+    ids = {
+        int(value.text or 0)
+        for _, values in rows
+        for name in persons.intersection(values)
+        for value in values[name]
+    }
+    names = await names_of(caller, ids)
+    target = io.StringIO(newline="")
+    writer = csv.writer(target)
+    writer.writerow([_ID, _PATH, *(one.name for one in definitions)])
+    for places, values in rows:
+        cells = (_cell(one, values.get(one.name, ()), names) for one in definitions)
+        writer.writerow([*map(_harmless, (places[0], places[1] or "")), *cells])
+    return target.getvalue()
+
+
+def _read(session: Session, scope: Scope, kb_id: str) -> tuple[list[FieldDefinition], list[_Row]]:
+    knowledge_bases.find(session, scope, kb_id)
+    definitions = [one for one in fields_of(session, kb_id).values() if not one.of_row]
+    mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
+    query = select(Document.id, Document.identity).where(mine).order_by(Document.uploaded_at, Document.id)
+    found: list[_Row] = []
+    places = iter(session.execute(query).all())
+    while some := list(islice(places, _AT_ONCE)):
+        values = read_values(session, [row.id for row in some])
+        found += [((row.id, path_in(row.identity)), values.get(row.id, {})) for row in some]
+    return definitions, found
+
+
+def _cell(field: FieldDefinition, values: Sequence[FieldValue], names: Mapping[int, str]) -> str:
+    shown = []
+    for value in values:
+        text = text_of(field.kind, value)
+        if field.kind == "person":
+            text = names.get(int(text), text)
+        shown.append(_escaped(text) if field.many else text)
+    joined = _SEPARATOR.join(shown)
+    return _harmless(joined) if field.kind == "text" else joined
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace(_SEPARATOR, f"\\{_SEPARATOR}")
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _original(cell: str) -> str:
+    text = cell.strip()
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+
+
+def read_table(raw: bytes) -> MetadataTable:
+    """A table that was sent: UTF-8, with commas, semicolons or tabs. Raises Unprocessable."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _refusal([(0, "", "is not UTF-8 text; save it as CSV UTF-8")]) from None
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = [nfc(name.strip()) for name in next(reader, [])]
+        rows = [(reader.line_num, row) for row in islice(_full(reader), _MOST_ROWS + 1)]
+    except csv.Error as error:
+        raise _refusal([(reader.line_num, "", f"is not CSV: {error}")]) from None
+    if len(rows) > _MOST_ROWS:
+        raise _refusal([(rows[-1][0], "", f"is one too many: send at most {_MOST_ROWS} lines at once")])
+    if _ID not in columns and _PATH not in columns:
+        raise _refusal([(1, "", f"must name a column {_ID} or {_PATH}, by which documents are found")])
+    twice = [name for name in columns if columns.count(name) > 1]
+    if twice:
+        raise _refusal([(1, twice[0], "is there twice")])
+    uneven = [line for line, row in rows if len(row) != len(columns)]
+    if uneven:
+        raise _refusal([(uneven[0], "", f"must have {len(columns)} cells, as the first line has")])
+    return MetadataTable(columns, rows)
+
+
+def _full(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    return (row for row in reader if any(cell.strip() for cell in row))
+
+
+def _refusal(problems: Sequence[tuple[int, str, str]]) -> Unprocessable:
+    """The answer that names the line and column of each problem."""
+    return Unprocessable(
+        [
+            {
+                "type": "value_error",
+                "loc": ["body", line, *([column] if column else [])],
+                "msg": f"line {line}, {column}: {why}" if column else f"line {line} {why}",
+                "input": None,
+            }
+            for line, column, why in problems
+        ]
+    )
+
+
+async def apply_table(caller: Caller, kb_id: str, table: MetadataTable) -> MetadataEdited:
+    """Set by hand what the table says differently, in one transaction.
+
+    Raises KnowledgeBaseNotFound, NotOwner, Unprocessable.
+    """
+    fields = await caller.platform.database.read(fields_of, kb_id)
+    given = [_given(fields, table.columns, row) for _, row in table.rows]
+    people = await look_up_people(caller, kb_id, given)
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.write(_apply, scope, kb_id, table, people)
+
+
+def _given(
+    fields: Mapping[str, FieldDefinition], columns: Sequence[str], row: Sequence[str]
+) -> dict[str, Any]:
+    """The values of a row, by field; None for an empty cell."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(columns, row, strict=True):
+        if name in (_ID, _PATH):
+            continue
+        text, definition = _original(cell), fields.get(name)
+        if definition is not None and definition.many and text:
+            parts = (_unescaped(one).strip() for one in _PARTED.split(text))
+            found[name] = [one for one in parts if one] or None
+        else:
+            found[name] = text or None
+    return found
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([\\|])", r"\1", text)
+
+
+def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: People) -> MetadataEdited:
+    loading.hold_own(unit.session, scope, kb_id)
+    given = GivenValues(fields_of(unit.session, kb_id), people)
+    problems: list[tuple[int, str, str]] = []
+    for name in table.columns:
+        try:
+            if name not in (_ID, _PATH):
+                given.field(name)
+        except FieldRefused as error:
+            problems.append((1, name, error.why))
+    if problems:
+        raise _refusal(problems)
+    changed, rows, seen = 0, iter(table.rows), set[str]()
+    while some := list(islice(rows, _AT_ONCE)):
+        found = _documents(unit, kb_id, table.columns, some, problems)
+        for line, document_id in sorted(found.items()):
+            if document_id in seen:
+                problems.append((line, "", "is about a document that an earlier line is about"))
+            seen.add(document_id)
+        layers = read_layers(unit.session, sorted(set(found.values())))
+        for line, row in some:
+            if line in found:
+                _set_row(layers[found[line]], given, _given(given.fields, table.columns, row), line, problems)
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+        changed += sum(bool(one.changed) for one in layers.values())
+        write_layers(unit, kb_id, layers)
+    if problems:
+        raise _refusal(sorted(problems)[:_MOST_PROBLEMS])
+    return MetadataEdited(documents=changed)
+
+
+def _set_row(
+    layers: Layers,
+    given: GivenValues,
+    row: Mapping[str, object],
+    line: int,
+    problems: list[tuple[int, str, str]],
+) -> None:
+    """Set what a row says differently: what stays the same keeps its origin."""
+    for name, value in row.items():
+        try:
+            values = given.read_field(name, value)
+        except FieldRefused as error:
+            problems.append((line, name, error.why))
+            continue
+        winning = layers.winning(name)
+        if values != (() if winning is None else winning[1]):
+            layers.set("hand", {name: values})
+
+
+def _documents(
+    unit: Unit,
+    kb_id: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[int, Sequence[str]]],
+    problems: list[tuple[int, str, str]],
+) -> dict[int, str]:
+    """The locked documents of rows, by their lines: by their ids, else by their paths."""
+    named = {line: dict(zip(columns, map(_original, row), strict=True)) for line, row in rows}
+    by_id = {line: one[_ID] for line, one in named.items() if one.get(_ID)}
+    by_path = {line: one[_PATH] for line, one in named.items() if line not in by_id and one.get(_PATH)}
+    problems += [
+        (line, "", f"names no document: fill in {_ID} or {_PATH}")
+        for line in named
+        if line not in by_id and line not in by_path
+    ]
+    identities: dict[int, str] = {}
+    for line, path in by_path.items():
+        try:
+            identities[line] = identity_at(path)
+        except Unprocessable:
+            problems.append((line, _PATH, "is no path that a document can have"))
+    mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
+    either = Document.id.in_(set(by_id.values())) | Document.identity.in_(set(identities.values()))
+    query = select(Document.id, Document.identity).where(mine, either).order_by(Document.id, Document.version)
+    held = unit.session.execute(query.with_for_update()).all()
+    ids, at_path = {row.id for row in held}, {row.identity: row.id for row in held}
+    found: dict[int, str] = {}
+    for line, wanted, known, column in (
+        *((line, one, one if one in ids else None, _ID) for line, one in by_id.items()),
+        *((line, by_path[line], at_path.get(one), _PATH) for line, one in identities.items()),
+    ):
+        if known is None:
+            problems.append((line, column, f"this knowledge base has no document '{wanted[:64]}'"))
+        else:
+            found[line] = known
+    return found

@@ -1,0 +1,107 @@
+/** The fields that a knowledge base's documents can have, and the rules that fill them. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useAction, useResource } from "../../lib/resource.js";
+import { t } from "../../lib/words.js";
+import { Badge, Button, Failure, Loaded } from "../../parts/basics.js";
+import { Check, Field, Form } from "../../parts/forms.js";
+import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { titleOf } from "./fields.js";
+
+const KINDS = { text: "Text", number: "Number", date: "Date", boolean: "Yes or no", person: "Person" };
+
+export function BaseFields({ base, onClose }) {
+  const found = useResource((signal) => api.fields({ kb_id: base.id, signal }), [base.id]);
+  const [removing, setRemoving] = useState(null);
+  const remove = async () => {
+    await api.deleteField({ kb_id: base.id, name: removing.name });
+    found.reload();
+    say(t("The field is removed."));
+  };
+  return html`<${Dialog} title=${t("Fields of documents")} onClose=${onClose} wide>
+    <p class="muted">${t("Documents can be described by fields. Every knowledge base has some; give this one more.")}</p>
+    <${Loaded} of=${found}>${({ items }) => html`
+      <${Own} fields=${items.filter((field) => !field.built_in)} onRemove=${setRemoving} />
+      <${NewField} base=${base.id} onSaved=${found.reload} />
+      <details><summary>${t("Fields that every knowledge base has")}</summary>
+        <p>${items.filter((field) => field.built_in && field.can_be_set).map(titleOf).join(", ")}</p></details>
+      <${Rules} base=${base.id} fields=${items.filter((field) => field.can_be_set)} />
+    `}<//>
+    ${removing && html`<${Confirm} title=${t("Remove the field “{name}”?", { name: removing.name })} confirm=${t("Remove")} onConfirm=${remove} onClose=${() => setRemoving(null)}>
+      <p>${t("Its values in all documents are removed, too.")}</p><//>`}
+  <//>`;
+}
+
+function Own({ fields, onRemove }) {
+  if (!fields.length) return html`<p>${t("It has no fields of its own yet.")}</p>`;
+  return html`<ul class="list">${fields.map(
+    (field) => html`<li key=${field.name} class="panel"><div class="row">
+      <span class="grow anywhere"><strong>${field.name}</strong>${field.description && html` <span class="faint">${field.description}</span>`}</span>
+      <${Badge}>${t(KINDS[field.kind])}<//>${field.many && html`<${Badge}>${t("several")}<//>`}
+      <${Button} small kind="quiet" icon="trash" aria-label=${t("Remove {name}", { name: field.name })} onClick=${() => onRemove(field)} /></div></li>`,
+  )}</ul>`;
+}
+
+function NewField({ base, onSaved }) {
+  const [name, setName] = useState("");
+  const [kind, setKind] = useState("text");
+  const [many, setMany] = useState(false);
+  const action = useAction(async () => {
+    await api.putField({ kb_id: base, name: name.trim(), body: { kind, many } });
+    setName("");
+    setMany(false);
+    onSaved();
+  });
+  return html`<${Form} action=${action} submit=${t("Add the field")} submitKind="plain" disabled=${!name.trim()}>
+    <h3>${t("A new field")}</h3>
+    <${Field} label=${t("Name")} value=${name} onInput=${setName} hint=${t("Letters, digits and underscores")} autocomplete="off" />
+    <${Field} as="select" pick label=${t("Kind")} value=${kind} onInput=${setKind}>
+      ${Object.entries(KINDS).map(([value, title]) => html`<option key=${value} value=${value}>${t(title)}</option>`)}
+    <//>
+    <${Check} label=${t("A document may have several values")} checked=${many} onChange=${setMany} />
+  <//>`;
+}
+
+function Rules({ base, fields }) {
+  const found = useResource((signal) => api.metadataRules({ kb_id: base, signal }), [base]);
+  const save = useAction(async (rules) => {
+    found.set(await api.putMetadataRules({ kb_id: base, body: { rules } }));
+    say(t("The rules are being applied to the documents."));
+  });
+  return html`<h3>${t("Rules")}</h3>
+    <p class="muted">${t("A rule fills a field of all documents whose path fits. What you set by hand stays.")}</p>
+    <${Failure} error=${save.error} />
+    <${Loaded} of=${found}>${({ rules }) => html`
+      ${rules.length > 0 && html`<ul class="list">${rules.map(
+        (rule, place) => html`<li key=${`${place}${rule.pattern}`} class="panel"><div class="row">
+          <div class="grow stack close anywhere"><code>${rule.pattern}</code>
+            <span>${titleOf(fields.find((field) => field.name === rule.field) ?? { name: rule.field })}: ${valueOf(rule)}</span></div>
+          <${Button} small kind="quiet" icon="trash" busy=${save.busy} aria-label=${t("Remove the rule {pattern}", { pattern: rule.pattern })} onClick=${() => save.run(rules.filter((_, other) => other !== place))} /></div></li>`,
+      )}</ul>`}
+      <${NewRule} fields=${fields} onAdd=${(rule) => save.run([...rules, rule])} />
+    `}<//>`;
+}
+
+function valueOf({ value, part, field }) {
+  if (value === null) return html`<code>{${part ?? field}}</code>`;
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+function NewRule({ fields, onAdd }) {
+  const [pattern, setPattern] = useState("");
+  const [name, setName] = useState("tags");
+  const [value, setValue] = useState("");
+  const action = useAction(async () => {
+    if (!(await onAdd({ pattern: pattern.trim(), field: name, value: value.trim() || null }))) return;
+    setPattern("");
+    setValue("");
+  });
+  return html`<${Form} action=${action} submit=${t("Add the rule")} submitKind="plain" disabled=${!pattern.trim()}>
+    <${Field} label=${t("Path")} value=${pattern} onInput=${setPattern} placeholder="contracts/{year}/*.pdf" hint=${t("* stands for any part of a name, ** for any folders, {year} for a part that becomes the value.")} autocomplete="off" />
+    <${Field} as="select" pick label=${t("Field")} value=${name} onInput=${setName}>
+      ${fields.map((field) => html`<option key=${field.name} value=${field.name}>${titleOf(field)}</option>`)}
+    <//>
+    <${Field} label=${t("Value")} value=${value} onInput=${setValue} hint=${t("Leave it empty to use the part of the path that is named like the field.")} optional autocomplete="off" />
+  <//>`;
+}
