@@ -127,6 +127,7 @@ class SourceOut(BaseModel):
     next_at: datetime | None
     created_at: datetime
     last_run: SourceRunOut | None
+    missing: int | None = Field(description="Documents that a run would delete that waits to be confirmed.")
     items: dict[str, int] = Field(description="Its items by state.")
 
 

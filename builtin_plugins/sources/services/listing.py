@@ -46,6 +46,11 @@ def brief(text: str | None) -> str | None:
     return text if text is None or (len(text) <= _LONGEST and text.isprintable()) else digest_of(text)
 
 
+def storable(text: str) -> str:
+    """A text as every database takes it: what is no character is replaced."""
+    return text.encode(errors="replace").decode().replace("\0", "?")
+
+
 def gone_items(run: RunRecord) -> ColumnElement[bool]:
     """The condition for items that the run's listing found to be gone, or that a filter now leaves out."""
     mine = ItemRecord.source_id == run.source_id
@@ -114,7 +119,7 @@ class ListingPass:
                 )
                 unit.session.add(row)
             run.found += row.listed_by != self._pass
-            if row.document_id and row.path != item.path[:_LONGEST_PATH]:
+            if row.document_id and row.path != storable(item.path)[:_LONGEST_PATH]:
                 run.moved += 1
                 row.stored_name = ""  # so that it is renamed and described anew
             describe(row, item)
@@ -190,11 +195,12 @@ class ListingPass:
 
 def describe(row: ItemRecord, item: SourceItem) -> None:
     """Write what a listing says about an item into its row."""
-    row.identity, row.path = item.identity, item.path[:_LONGEST_PATH]
-    row.name = clean_name(item.name)
+    row.identity, row.path = storable(item.identity), storable(item.path)[:_LONGEST_PATH]
+    row.name = clean_name(storable(item.name))
     row.listed_etag, row.fingerprint = brief(item.etag) or "", brief(item.fingerprint)
-    row.size_bytes, row.modified_at, row.link = item.size, item.modified, item.link
-    row.media_type, row.details = media_type_of(item), dict(item.details)
+    row.size_bytes, row.modified_at, row.link = item.size, item.modified, item.link and storable(item.link)
+    row.media_type = brief(media_type_of(item))
+    row.details = {storable(name): storable(value) for name, value in item.details.items()}
 
 
 def hold_run(unit: Unit, run_id: str) -> RunRecord:

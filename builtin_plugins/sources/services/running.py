@@ -157,9 +157,13 @@ def _rest(unit: Unit, run_id: str, throttled: SourceThrottled) -> None:
 def start_run(
     unit: Unit, source: SourceRecord, trigger: Trigger, *, dry: bool = False, by: int | None = None
 ) -> RunRecord:
-    """Begin a run in this unit, which has locked the source; the one under way, if there is one."""
+    """Begin a run in this unit, which has locked the source; the one under way, if there is one.
+
+    A dry run changes nothing, so that both kinds may be under way.
+    """
     mine = RunRecord.source_id == source.id
-    active: RunRecord | None = unit.session.scalar(select(RunRecord).where(mine, RunRecord.state.in_(ACTIVE)))
+    under_way = mine & RunRecord.state.in_(ACTIVE) & RunRecord.is_dry.is_(dry)
+    active: RunRecord | None = unit.session.scalar(select(RunRecord).where(under_way))
     if active is not None:
         return active
     if not dry:

@@ -16,7 +16,7 @@ from builtin_plugins.sources.services.running import queue_run, start_run
 from builtin_plugins.sources.services.sources import run_out, runs_out
 from builtin_plugins.sources.services.states import ACTIVE
 from builtin_plugins.sources.settings import SourcesSettings
-from kernel.sdk import Caller, Job, NoPayload, Page, PageQuery, Platform, Unit, audit
+from kernel.sdk import Caller, Job, NoPayload, Page, PageQuery, Platform, Unit, audit, utc_now
 
 
 async def begin(caller: Caller, source_id: str, *, dry: bool) -> SourceRunOut:
@@ -43,7 +43,7 @@ async def confirm(caller: Caller, source_id: str) -> SourceRunOut:
         run = unit.session.scalar(select(RunRecord).where(asking).with_for_update())
         if run is None:
             raise NothingToConfirm()
-        run.confirmed, run.phase = run.gone, "listing"
+        run.confirmed, run.phase, run.started_at = run.gone, "listing", utc_now()
         queue_run(unit, row, run, caller.id)
         after = {"missing": run.gone, "run_id": run.id}
         audit(unit, "source.confirmed", "source", row.id, after=after, origin=caller.origin)

@@ -255,6 +255,7 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
     items = dict(session.execute(counted.group_by(ItemRecord.state)).all())
     latest = select(RunRecord).where(RunRecord.source_id == row.id)
     last = session.scalar(latest.order_by(RunRecord.started_at.desc(), RunRecord.id).limit(1))
+    asking = (RunRecord.source_id == row.id) & (RunRecord.state == "needs_confirmation")
     return SourceOut(
         id=row.id,
         knowledge_base_id=row.knowledge_base_id,
@@ -270,6 +271,7 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
         next_at=row.next_at,
         created_at=row.created_at,
         last_run=None if last is None else run_out(last),
+        missing=session.scalar(select(RunRecord.gone).where(asking)),
         items=items,
     )
 

@@ -93,6 +93,12 @@ async def test_fields_say_what_the_source_knows(desk: Desk) -> None:
         await desk.run()
 
 
+async def test_signs_that_no_database_takes_are_replaced(desk: Desk) -> None:
+    desk.shelf.contents = {"a\0b.txt": b"Text.", "c\ud800.txt": b"More.", "d.txt": b"Fine."}
+    assert (await desk.add())["state"] == "done"
+    assert len(await desk.items()) == 3
+
+
 async def test_uploads_are_never_touched(desk: Desk) -> None:
     """Even of the same name and bytes as a source's item."""
     content = b"Item 0 weighs 0 grams."
@@ -129,6 +135,8 @@ async def test_much_that_is_missing_waits_for_a_person(desk: Desk) -> None:
     everything, desk.shelf.contents = desk.shelf.contents, dict(list(texts(20).items())[:8])
     run = await desk.run()
     assert (run["state"], run["gone"]) == ("needs_confirmation", 12)
+    assert (await desk.run(dry=True))["gone"] == 12
+    assert (await desk.ann.get(desk.path())).json()["missing"] == 12
     assert len(await desk.documents()) == 20
     desk.shelf.contents = dict(list(everything.items())[:3])  # even more is missing by now
     assert (await desk.ann.post(desk.path("/confirm"))).status == 202

@@ -107,7 +107,7 @@ function Passages({ base, id }) {
 
 /** Where a document that is kept in step with a source lives. */
 function Origin({ base, document }) {
-  if (document.kept_by !== "sources") return null;
+  if (document.kept_by !== "sources" || document.status === "superseded" || document.parent_id) return null;
   return html`<${SourceOf} base=${base} id=${document.document_id} />`;
 }
 

@@ -41,7 +41,7 @@ export default function SourcePage({ base, id }) {
       <${Failure} error=${run.error} />
       <div class="row"><${RunState} run=${source.last_run} /><span class="muted">${source.last_run && figuresOf(source.last_run)}</span></div>
       ${source.is_leaving && html`<${Notice} title=${t("The source is being removed.")} />`}
-      ${source.last_run?.state === "needs_confirmation" && html`<${Missing} source=${source} onConfirmed=${found.reload} />`}
+      ${source.missing !== null && html`<${Missing} source=${source} onConfirmed=${found.reload} />`}
       ${source.problem && html`<${Notice} tone="bad" title=${t("The last run did not succeed")}><span lang="en">${source.problem}</span><//>`}
       <${Tabs} label=${t("Views of this source")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Runs"), to: `${here}?tab=runs` },
@@ -66,7 +66,7 @@ function Missing({ source, onConfirmed }) {
   });
   return html`<${Notice} tone="warn" title=${t("Much is missing at the source")}
     action=${html`<${Button} small kind="danger" busy=${action.busy} onClick=${action.run}>${t("Delete it here, too")}<//>`}>
-    ${t("{n} of its documents were not found there. If that is a mistake, such as a disk that is not connected, repair it and run the source again.", { n: number(source.last_run.gone) })}
+    ${t("{n} of its documents were not found there. If that is a mistake, such as a disk that is not connected, repair it and run the source again.", { n: number(source.missing) })}
     <${Failure} error=${action.error} /><//>`;
 }
 
