@@ -18,7 +18,14 @@ from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document,
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_metadata import DocumentMetadata, MetadataEdit, MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
-from builtin_plugins.rag.services.metadata import Layers, Origin, read_layers, write_layers, write_values
+from builtin_plugins.rag.services.metadata import (
+    Layers,
+    Origin,
+    hold_base,
+    read_layers,
+    write_layers,
+    write_values,
+)
 from kernel.sdk import Caller, Scope, Unit, scope_of
 
 _AT_ONCE: Final = 500
@@ -136,6 +143,7 @@ def _edit_many(
     unit: Unit, scope: Scope, kb_id: str, ids: Sequence[str], wanted: MetadataEdit, people: People
 ) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
+    hold_base(unit, kb_id)
     edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
     hold_documents(unit, kb_id, ids)
     changed = 0

@@ -44,7 +44,7 @@ NOBODY: Final = People()
 
 async def find_people(caller: Caller, given: Iterable[object]) -> People:
     """The accounts that were given and that the caller sees."""
-    keys = {key for one in given if (key := _key(one))}
+    keys = {key for one in given if (key := _key(one)) and key.isprintable()}
     numbers = {int(key) for key in keys if key.isascii() and key.isdecimal() and len(key) < 10}
     rows = await caller.platform.database.read(_BY_NAME.all, {"wanted": sorted(keys)}) if keys else []
     by_name = {row["username_key"]: row["id"] for row in rows}

@@ -21,7 +21,7 @@ from builtin_plugins.rag.schemas_metadata import RuleIn, RulesChanged, RulesOut
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import path_in
 from builtin_plugins.rag.services.loading import seen_bases
-from builtin_plugins.rag.services.metadata import read_layers, write_layers
+from builtin_plugins.rag.services.metadata import hold_base, read_layers, write_layers
 from kernel.sdk import Caller, LongJob, Platform, Progress, Scope, Unit, Unprocessable, scope_of
 from kernel.sdk.jobs import JobMoved
 
@@ -166,10 +166,12 @@ def _count(session: Session, kb_id: str) -> int:
 
 def _apply_some(unit: Unit, kb_id: str, after: str) -> tuple[str | None, int]:
     """Go through some documents; returns the last one, None once there are no more, and how many."""
+    if not hold_base(unit, kb_id):
+        return None, 0
     mine = (Document.knowledge_base_id == kb_id) & (Document.id > after)
     query = select(Document).where(mine).order_by(Document.id).limit(_AT_ONCE).with_for_update()
     documents: Sequence[Any] = unit.session.scalars(query).all()
-    rules = read_rules(unit.session, kb_id)  # only now: what is published meanwhile knows those before
+    rules = read_rules(unit.session, kb_id)
     layers = read_layers(unit.session, [one.id for one in documents])
     for document in documents:
         layers[document.id].replace("rule", {} if rules is None else rules.values(document))

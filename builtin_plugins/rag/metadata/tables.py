@@ -22,7 +22,7 @@ from builtin_plugins.rag.models import SUPERSEDED, Document
 from builtin_plugins.rag.schemas_metadata import MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import identity_at, path_in
-from builtin_plugins.rag.services.metadata import Layers, read_layers, read_values, write_layers
+from builtin_plugins.rag.services.metadata import Layers, hold_base, read_layers, read_values, write_layers
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
 _ID, _PATH = "document_id", "path"
@@ -109,8 +109,12 @@ def read_table(raw: bytes) -> MetadataTable:
     """A table that was sent: UTF-8, with commas, semicolons or tabs. Raises Unprocessable."""
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _refusal([(0, "", "is not UTF-8 text; save it as CSV UTF-8")]) from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _refusal([(line, "", "is not UTF-8 text; save the table as CSV UTF-8")]) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise _refusal([(line, "", "contains a NUL character; remove it")])
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -186,6 +190,7 @@ def _unescaped(text: str) -> str:
 
 def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
+    hold_base(unit, kb_id)
     given = GivenValues(fields_of(unit.session, kb_id), people)
     problems: list[tuple[int, str, str]] = []
     for name in table.columns:
@@ -259,8 +264,10 @@ def _documents(
             problems.append((line, _PATH, "is no path that a document can have"))
     mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
     either = Document.id.in_(set(by_id.values())) | Document.identity.in_(set(identities.values()))
-    query = select(Document.id, Document.identity).where(mine, either).order_by(Document.id, Document.version)
+    columns_of = (Document.id, Document.identity, Document.version)
+    query = select(*columns_of).where(mine, either).order_by(Document.version, Document.id)
     held = unit.session.execute(query.with_for_update()).all()
+    # At a path, the newest version.
     ids, at_path = {row.id for row in held}, {row.identity: row.id for row in held}
     found: dict[int, str] = {}
     for line, wanted, known, column in (

@@ -14,7 +14,13 @@ from sqlalchemy import String, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.kinds import FieldValue
-from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
+from builtin_plugins.rag.models import (
+    KnowledgeBase,
+    MetadataField,
+    MetadataRule,
+    MetadataValue,
+    ShadowedValue,
+)
 from kernel.sdk import Unit
 from kernel.sdk.storage import Among, Ids
 
@@ -25,6 +31,14 @@ Values = Mapping[str, Sequence[FieldValue]]
 
 _VALUE: Any = MetadataValue.__table__
 _SHADOWED: Any = ShadowedValue.__table__
+
+
+def hold_base(unit: Unit, base_id: str) -> bool:
+    """Lock a knowledge base also against publishing, before several of its documents are locked: a version
+    that is published locks those before it. False if it was deleted.
+    """
+    held = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update()
+    return unit.session.scalar(held) is not None
 
 
 class Layers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -65,6 +66,8 @@ async def test_values_come_with_an_upload_and_are_shown_as_their_kind(
     values = {"year": 2026, "until": "2026-03-01", "at": "2026-03-01T10:00:00+02:00", "signed": "true"}
     sent = await send(ann, base, **values, owner=me["username"], tags=["Lease", "Lease", "Bergen"])
     assert sent.status == 202, sent.body
+    assert list(problems(await send(ann, base, owner="a\0b"))) == ["body.metadata.owner"]
+    assert list(problems(await send(ann, base, owner="\ud800"))) == ["body.metadata.owner"]
     wanted = {
         "year": 2026,
         "until": "2026-03-01",
@@ -141,6 +144,7 @@ async def test_fields_are_listed_changed_and_removed(running: Running, ann: Acto
     assert (await record(ann, base, document))["metadata"] == {}
 
 
+@pytest.mark.each_database
 async def test_what_is_set_by_hand_wins_and_what_it_hid_comes_back(
     running: Running, ann: Actor, base: str
 ) -> None:
@@ -166,6 +170,7 @@ async def test_what_is_set_by_hand_wins_and_what_it_hid_comes_back(
     assert await title() == (None, None)
 
 
+@pytest.mark.each_database
 async def test_rules_read_paths(running: Running, ann: Actor, base: str) -> None:
     """A part of the path as a number, several rules for one field of several values, and others untouched."""
     await declare(ann, base, "year", "number")
@@ -267,10 +272,12 @@ async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base:
     assert list(problems(await send_table(wrong))) == ["body.3.document_id", "body.4", "body.4.year"]
     assert (await record(ann, base, second))["metadata"]["year"] == 7
     assert list(problems(await send_table("path,nothing\na/b.md,1\n"))) == ["body.1.nothing"]
+    assert list(problems(await send_table("document_id,year\nx\0,1\n"))) == ["body.2"]
     assert (await send_table(f"document_id,tags\n{second},\n")).json() == {"documents": 1}
     assert "tags" not in (await record(ann, base, second))["metadata"]
 
 
+@pytest.mark.each_database
 async def test_values_go_with_their_document_and_their_knowledge_base(running: Running, ann: Actor) -> None:
     """In the same transaction; the receipt counts them, and nothing is left to find."""
     base = await make_base(ann)
@@ -349,3 +356,29 @@ async def test_a_deleted_account_is_nobodys_value(running: Running) -> None:
     await running.run_jobs()
     found = (await record(admin, base, document))["metadata"]
     assert ("owner" in found, found["note"]) == (False, str(bob.user["id"]))
+
+
+@pytest.mark.each_database
+async def test_edits_while_versions_are_published(running: Running, ann: Actor, base: str) -> None:
+    """Nothing fails, and the last rules apply to all versions that answer in the end."""
+    paths = [f"docs/{number}.md" for number in range(6)]
+    for path in paths:
+        await put(ann, base, path, f"First text of {path}.\n")
+    await running.run_jobs()
+
+    async def edit(number: int) -> Reply:
+        listed = (await ann.get(f"{BASES}/{base}/documents")).json()["items"]
+        body = {"document_ids": [one["document_id"] for one in listed], "add": {"tags": [f"t{number}"]}}
+        return await ann.post(f"{BASES}/{base}/documents/metadata", json=body)
+
+    for turn in range(3):
+        for path in paths:
+            assert (await put(ann, base, path, f"Text {turn} of {path}.\n")).status == 202
+        rule = {"pattern": "docs/*", "field": "subject", "value": f"s{turn}"}
+        edits = [edit(2 * turn), edit(2 * turn + 1), put_rules(running, ann, base, rule), running.run_jobs()]
+        replies = [one for one in await asyncio.gather(*edits) if isinstance(one, Reply)]
+        assert {one.status for one in replies} <= {200, 202, 404}, [one.body for one in replies]
+        await running.run_jobs()
+    listed = (await ann.get(f"{BASES}/{base}/documents")).json()["items"]
+    assert {one["metadata"]["subject"] for one in listed} == {"s2"}
+    assert len(listed) == len(paths)
