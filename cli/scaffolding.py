@@ -18,8 +18,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _LONGEST = 50
 
 
-def write_plugin(name: str, parent: Path) -> list[Path]:
-    """Write the package `name` into a new folder of `parent`; returns the files.
+def write_plugin(name: str, parent: Path, templates: Path = TEMPLATES) -> list[Path]:
+    """Write the package `name` into a new folder of `parent`, from these templates; returns the files.
 
     Raises CommandFailed for an invalid name, Refused for one that is taken.
     """
@@ -31,8 +31,8 @@ def write_plugin(name: str, parent: Path) -> list[Path]:
         taken = f"a plugin or Python module named '{values['name']}' already exists"
         raise Refused(taken, "Choose another name.")
     written = []
-    for source in sorted(TEMPLATES.rglob(f"*{_SUFFIX}")):
-        target = folder / _place(source.relative_to(TEMPLATES), values["name"])
+    for source in sorted(templates.rglob(f"*{_SUFFIX}")):
+        target = folder / _place(source.relative_to(templates), values["name"])
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(Template(source.read_text(encoding="utf-8")).substitute(values), encoding="utf-8")
         written.append(target)

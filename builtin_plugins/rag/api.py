@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -152,6 +152,19 @@ class DocumentText:
 
     name: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDocument:
+    """A document that a plugin keeps in step with something elsewhere.
+
+    `key` begins with the plugin's name and a colon, and has at most 200 characters; within its knowledge
+    base, it stands for this document as long as there is one.
+    """
+
+    key: str
+    filename: str
+    content: AsyncIterator[bytes]
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
@@ -343,6 +356,37 @@ def store_document(caller: Caller, knowledge_base_id: str, filename: str, conten
 @hookspec.first
 def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool | None:
     """Delete a document of the caller's; no later search finds it. True if it was there. Raises Forbidden."""
+
+
+@hookspec.first
+def put_document(caller: Caller, knowledge_base_id: str, document: PluginDocument) -> str | None:
+    """Store a stream as the document with a plugin's key; returns its id as soon as it is stored durably.
+
+    The same bytes change nothing; others become its next version, which answers once it is read. No upload
+    replaces such a document or takes it over, and it takes over none. Raises what `store_document` raises,
+    and TooManyRequests while too much waits to be read.
+    """
+
+
+@hookspec.first
+def rename_document(caller: Caller, knowledge_base_id: str, key: str, filename: str) -> bool | None:
+    """Give the document with a plugin's key another file name. True if it is there. Raises NotFound."""
+
+
+@hookspec.first
+def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> bool | None:
+    """Delete the document with a plugin's key: its versions and what came out of it, each with a receipt.
+
+    True if there was one.
+    """
+
+
+@hookspec.first
+def release_document(caller: Caller, knowledge_base_id: str, key: str, path: str) -> bool | None:
+    """Leave the document with a plugin's key to people, as if it had been uploaded with this path.
+
+    If another document has the path, it gets one that contains it. True if it is there. Raises NotFound.
+    """
 
 
 @hookspec.first

@@ -266,6 +266,22 @@ class RagPlugin(Plugin):
         return await plugin_documents.delete_document(caller, knowledge_base_id, document_id)
 
     @hookimpl
+    async def put_document(self, caller: Caller, knowledge_base_id: str, document: api.PluginDocument) -> str:
+        return await plugin_documents.put_document(caller, knowledge_base_id, document)
+
+    @hookimpl
+    async def rename_document(self, caller: Caller, knowledge_base_id: str, key: str, filename: str) -> bool:
+        return await plugin_documents.rename_document(caller, knowledge_base_id, key, filename)
+
+    @hookimpl
+    async def drop_document(self, caller: Caller, knowledge_base_id: str, key: str) -> bool:
+        return await plugin_documents.drop_document(caller, knowledge_base_id, key)
+
+    @hookimpl
+    async def release_document(self, caller: Caller, knowledge_base_id: str, key: str, path: str) -> bool:
+        return await plugin_documents.release_document(caller, knowledge_base_id, key, path)
+
+    @hookimpl
     async def describe_document(
         self, caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
     ) -> bool:

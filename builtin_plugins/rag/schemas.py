@@ -169,6 +169,9 @@ class DocumentOut(BaseModel):
         None, description="Where it is, if it was uploaded with a path; a later upload replaces it."
     )
     external_id: str | None = Field(None, description="The uploader's own id, if there is one.")
+    kept_by: str | None = Field(
+        None, description="The plugin that keeps it in step with something, such as `sources`, if one does."
+    )
     version: int = Field(
         1, description="Counts the uploads under its path or id. Each has its own `document_id`."
     )

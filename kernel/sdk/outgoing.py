@@ -1,6 +1,7 @@
 """Errors and parts of calls to other servers."""
 
 from kernel.libs.outgoing.client import OutgoingCall
+from kernel.libs.outgoing.destinations import CheckedResolver, Destinations
 from kernel.libs.outgoing.errors import (
     AnswerBroken,
     AnswerTooLarge,
@@ -14,6 +15,8 @@ __all__ = [
     "AnswerTooLarge",
     "CallFailed",
     "CallTimedOut",
+    "CheckedResolver",
     "DestinationRefused",
+    "Destinations",
     "OutgoingCall",
 ]

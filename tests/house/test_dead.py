@@ -19,7 +19,11 @@ NEEDED_BY_LIBRARIES = {"email-validator"}  # pydantic's EmailStr
 NOT_IMPORTED = {"full", "local-llm", "graph-spacy", "neural-voice", "whisper", "testing"}
 """Extras of which some packages hold data, or are plugins of other programs."""
 CALLED_BY_LIBRARIES = {"process_result_value", "_prepare_hook", "seekable", "self_group"}
-FOR_PLUGIN_AUTHORS = ("kernel/testing/", "builtin_plugins/vectors/conformance.py")
+FOR_PLUGIN_AUTHORS = (
+    "kernel/testing/",
+    "builtin_plugins/sources/conformance.py",
+    "builtin_plugins/vectors/conformance.py",
+)
 
 
 @cache

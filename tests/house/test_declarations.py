@@ -165,6 +165,7 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "POST /v1/chat/{slug}/messages",
         "POST /v1/chat/{slug}/session",
         "POST /v1/marketplace/checkout/{provider}/notices",
+        "POST /v1/rag/source-pushes/{token}",
         "POST /webhook/{path}",
     }
 

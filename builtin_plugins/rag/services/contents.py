@@ -21,7 +21,7 @@ from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
 from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
-from builtin_plugins.rag.services.identities import latest
+from builtin_plugins.rag.services.identities import is_of_plugin, latest
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.records import find_same, note_outcome
 from builtin_plugins.rag.services.removal import delete_base
@@ -136,8 +136,10 @@ class StoredContents:
 
     @staticmethod
     def _free(unit: Unit, base_id: str, identity: str | None) -> str | None:
-        """The identity, unless an upload has taken it in the meantime."""
-        return None if identity is None or latest(unit.session, base_id, identity) is not None else identity
+        """The identity, unless an upload has taken it in the meantime, or it is of a plugin elsewhere."""
+        if identity is None or is_of_plugin(identity) or latest(unit.session, base_id, identity) is not None:
+            return None
+        return identity
 
     @staticmethod
     def _is_one(unit: Unit, same: str, identity: str | None) -> bool:

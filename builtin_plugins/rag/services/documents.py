@@ -344,6 +344,7 @@ def render(
         tree_nodes_created=document.tree_nodes,
         path=identities.path_in(document.identity),
         external_id=identities.external_id_in(document.identity),
+        kept_by=identities.plugin_in(document.identity),
         version=document.version,
         superseded_at=document.superseded_at,
         metadata=metadata or {},

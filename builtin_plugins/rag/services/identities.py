@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentExists, VersionMismatch
@@ -23,6 +23,9 @@ LONGEST_PATH: Final = 500
 LONGEST_ID: Final = 255
 _PATH: Final = "path:"
 _ID: Final = "id:"
+_PLUGIN: Final = "plugin:"
+"""Of documents that a plugin keeps in step with something: no upload replaces them, or takes them over."""
+_LONGEST_KEY: Final = 200
 _INSIDE: Final = "in:"
 """Of files inside documents whose paths are too long, or that had no identity until they were replaced."""
 _MOST_NAMES: Final = 20
@@ -66,6 +69,31 @@ def identity_at(path: str) -> str:
             ("body", "path"), "must not have empty parts, '.' or '..' between its slashes", path[:40]
         )
     return _PATH + fitting
+
+
+def identity_for(key: str) -> str:
+    """The identity of a document that a plugin keeps under its own key. Raises ValueError for a long one."""
+    if not 0 < len(key) <= _LONGEST_KEY:
+        raise ValueError(f"the key of a plugin's document must have 1 to {_LONGEST_KEY} characters")
+    return _PLUGIN + key
+
+
+def is_of_plugin(identity: str | None) -> bool:
+    """Whether a plugin keeps the document with this identity, or the one that it came out of."""
+    return identity is not None and identity.startswith(_PLUGIN)
+
+
+def plugin_in(identity: str | None) -> str | None:
+    """The plugin that keeps the document; None if it is none."""
+    if identity is None or not is_of_plugin(identity):
+        return None
+    return identity.removeprefix(_PLUGIN).partition(":")[0]
+
+
+NOT_OF_PLUGIN: Final[ColumnElement[bool]] = Document.identity.is_(None) | (
+    func.substr(Document.identity, literal_column("1"), literal_column(str(len(_PLUGIN))))
+    != literal_column(f"'{_PLUGIN}'")
+)
 
 
 def _fitting(field: str, sent: str, longest: int) -> str:
@@ -151,6 +179,8 @@ def settle_identity(
     if placing.on_conflict == "keep":
         return None
     others = [one for one in _of_name(session, base_id, filename) if one.sha256 != sha256]
+    if placing.on_conflict == "replace":
+        others = [one for one in others if not is_of_plugin(one.identity)]
     if others and (placing.on_conflict == "fail" or len(others) > 1):
         instead = ", or on_conflict=replace to replace it" if len(others) == 1 else ""
         ids = [one.id for one in others[:_MOST_NAMES]]

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
-from builtin_plugins.rag.services.identities import latest
+from builtin_plugins.rag.services.identities import NOT_OF_PLUGIN, is_of_plugin, latest
 from builtin_plugins.rag.services.usage import admit
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
@@ -39,6 +39,7 @@ _SAME = Prepared(
         _ROWS.c.status != literal_column(f"'{SUPERSEDED}'"),
         # A failed version is tried again under its own identity only: it would replace another document.
         _ROWS.c.identity.is_(None) | (_ROWS.c.status != literal_column("'failed'")),
+        NOT_OF_PLUGIN,
     )
     .order_by(_ROWS.c.uploaded_at, _ROWS.c.id)
     .limit(1)
@@ -108,6 +109,8 @@ def _known(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> 
     """The document that has these bytes already; one without an identity gets that of a file of its name."""
     if newest is not None and newest.status != SUPERSEDED:
         return newest if newest.sha256 == file.staged.sha256 else None
+    if is_of_plugin(file.identity):
+        return None
     same = find_same(unit, base_id, file.staged.sha256)
     found: Document | None = None if same is None else unit.session.get(Document, same)
     if file.identity is None or found is None:
@@ -133,7 +136,10 @@ def _of_one_archive(unit: Unit, one: str | None, other: str) -> bool:
 
 
 def find_same(unit: Unit, base_id: str, sha256: str) -> str | None:
-    """The id of the oldest document with these bytes in a knowledge base, if no other has replaced it."""
+    """The id of the oldest document with these bytes in a knowledge base, if no other has replaced it.
+
+    One that a plugin keeps does not count: it goes when the plugin says so.
+    """
     row = _SAME.first(unit.session, {"base": base_id, "sha256": sha256})
     return None if row is None else row["id"]
 

@@ -37,6 +37,7 @@ ASK = {
     *(f"GET /v1/graph-rag/graph/{name}" for name in ("stats", "documents", "correlations", "export")),
     "GET /v1/graph-rag/graph/network",
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion",
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}",
     "GET /v1/rag/knowledge-bases/{kb_id}/metadata-rules",

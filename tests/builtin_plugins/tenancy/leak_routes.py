@@ -30,7 +30,8 @@ class Row:
     body: Any = None
     query: str = ""
     owned: (
-        Literal["kb", "pipeline", "job", "listing", "endpoint", "evaluation_set", "evaluation_run"] | None
+        Literal["kb", "pipeline", "job", "listing", "endpoint", "evaluation_set", "evaluation_run", "source"]
+        | None
     ) = None
     changes: bool | None = None
     asks: tuple[str, str, bool] | None = None
@@ -398,6 +399,28 @@ EVALUATION = {
     f"DELETE {_RUN}": Row(owned="evaluation_run", consumes=("evaluation_set",)),
 }
 
+_SOURCE = "/v1/rag/sources/{source_id}"
+_BASE_SOURCES = "/v1/rag/knowledge-bases/{kb_id}/sources"
+_ONE_SOURCE = Row(owned="source", changes=True)
+_NEW_SOURCE = {"kind": "folder", "settings": {"path": "/nowhere"}}
+SOURCES = {
+    "GET /v1/rag/source-kinds": OWN,
+    f"GET {_BASE_SOURCES}": Row(owned="kb", changes=True),
+    f"POST {_BASE_SOURCES}": Row({**_NEW_SOURCE, "name": "x"}, owned="kb", consumes=("kb",)),
+    f"POST {_BASE_SOURCES}/test": Row(_NEW_SOURCE, owned="kb"),
+    f"GET {_SOURCE}": _ONE_SOURCE,
+    f"PATCH {_SOURCE}": Row({"schedule": None}, owned="source", consumes=("kb", "source")),
+    f"DELETE {_SOURCE}": Row(query="documents=delete", owned="source", consumes=("kb", "source")),
+    f"POST {_SOURCE}/test": _ONE_SOURCE,
+    f"POST {_SOURCE}/run": Row({}, owned="source"),
+    f"POST {_SOURCE}/confirm": Row(owned="source", control=(409,)),
+    f"GET {_SOURCE}/runs": _ONE_SOURCE,
+    f"GET {_SOURCE}/items": _ONE_SOURCE,
+    f"POST {_SOURCE}/push-address": Row(owned="source", consumes=("kb", "source")),
+    "POST /v1/rag/source-pushes/{token}": Row(control=ANY),
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin": Row(owned="kb", control=(404,)),
+}
+
 _TEAM_KEY = ("team.manage", "team", True)
 TEAMS = {
     "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
@@ -543,6 +566,7 @@ ROWS: dict[str, Row] = {
     **CONVERSATIONS,
     **PUBLISHED,
     **EVALUATION,
+    **SOURCES,
     **TEAMS,
     **ORGANIZATIONS,
     **ORCHESTRATOR,
@@ -558,6 +582,7 @@ PARAMETERS = {
     "endpoint_id": "endpoint",
     "set_id": "evaluation_set",
     "run_id": "evaluation_run",
+    "source_id": "source",
     "question_id": "question",
     "turn_id": "question",
     "session_id": "chat_session",

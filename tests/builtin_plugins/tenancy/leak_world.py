@@ -223,6 +223,8 @@ async def _rows(world: World) -> None:
         made = await new_evaluation(world, variant, world.ids[f"kb:{variant}"])
         for what, one in zip(("evaluation_set", "question", "evaluation_run"), made, strict=True):
             world.ids[f"{what}:{variant}"] = one
+    for variant in VARIANTS:
+        world.ids[f"source:{variant}"] = await new_source(world, world.ids[f"kb:{variant}"])
     mine = await make_base(world.people["other_org"].actor)
     world.ids["other_kb"] = mine
     await _graph(world)
@@ -323,6 +325,19 @@ async def new_endpoint(world: World) -> tuple[str, str]:
     endpoint = str(made.json()["id"])
     sessions = (await world.victim.actor.get(f"/v1/rag/endpoints/{endpoint}/sessions")).json()["items"]
     return endpoint, str(sessions[0]["session_id"])
+
+
+async def new_source(world: World, base: str) -> str:
+    """A source of the victim's knowledge base, which only those see who may change that."""
+
+    def audience(person: Person) -> bool:
+        return person.id == world.victim.id or person.is_admin
+
+    word = world.canary("source", audience)
+    body = {"kind": "folder", "name": word, "settings": {"path": f"/nowhere/{word}"}}
+    made = await world.victim.actor.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)
+    assert made.status == 201, made.body
+    return str(made.json()["id"])
 
 
 async def new_evaluation(world: World, variant: str, base: str) -> tuple[str, int, str]:

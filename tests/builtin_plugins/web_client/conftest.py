@@ -34,7 +34,16 @@ PLUGINS = (
         "marketplace",
     ),
     *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
-    *("evaluation", "graph_rdf", "speech", "platform_ops", "api_docs"),
+    *(
+        "sources",
+        "source_folder",
+        "source_git",
+        "evaluation",
+        "graph_rdf",
+        "speech",
+        "platform_ops",
+        "api_docs",
+    ),
 )
 
 
@@ -49,7 +58,8 @@ async def site(tmp_path_factory: pytest.TempPathFactory, gate: GatedModel) -> As
     """A platform with a worker, so that a job that a test holds back holds up no other."""
     async with AsyncExitStack() as stack:
         start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
-        running = await start(*PLUGINS, gate)
+        folder = tmp_path_factory.mktemp("policies")
+        running = await start(*PLUGINS, gate, env={"PLATFORM_SOURCE_FOLDERS": str(folder)})
         slot = await stack.enter_async_context(executor_slot(running.platform))
         stop = asyncio.Event()
         working = asyncio.create_task(Worker(running.platform, slot).run(stop))

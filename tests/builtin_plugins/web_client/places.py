@@ -8,8 +8,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from builtin_plugins.source_folder.settings import SourceFolderSettings
 from kernel.sdk import Account, Unit
-from kernel.testing import Actor, Running
+from kernel.testing import Actor, Running, eventually
 from tests.builtin_plugins.web_client.visits import (
     HANDBOOK,
     STATION,
@@ -31,6 +32,9 @@ PAGES = {
     "document-pdf": "/documents/{base}/{pdf}?at=2",
     "document-passages": "/documents/{base}/{document}?tab=passages",
     "document-details": "/documents/{base}/{document}?tab=details",
+    "sources": "/documents/{base}/sources",
+    "source": "/documents/{base}/sources/{source}",
+    "source-items": "/documents/{base}/sources/{source}?tab=items",
     "pipelines": "/pipelines",
     "chats": "/chats",
     "chat": "/chats/{chat}",
@@ -88,6 +92,7 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     await root.post("/v1/auth/tokens", json={"name": "agent"})
     ids = {"base": base["id"], "chat": chat, "set": questions, "run": run, "conversation": conversation}
     ids |= await _files(root, base["id"])
+    ids["source"] = await _source(site, root, base["id"])
     # Others may be the only owner of an organization, and can't be deactivated.
     ids["person"] = (await site.user()).user["username"]
     listings = (await root.get("/v1/marketplace/plugins")).json()["plugins"]
@@ -115,6 +120,25 @@ async def _files(root: Actor, base: str) -> dict[str, str]:
     items = (await root.get(f"{path}/documents")).json()["items"]
     listed = {one["filename"]: one["document_id"] for one in items}
     return {"document": listed["handbook.md"], "pdf": listed["travel-policy.pdf"]}
+
+
+async def _source(site: Running, root: Actor, base: str) -> str:
+    """A folder of which something was left out, and the run that found it."""
+    allowed = Path(site.platform.settings_of(SourceFolderSettings).source_folders)
+    folder = allowed / base
+    folder.mkdir()
+    for name, text in (("rules.md", "# Rules\n\nBe kind."), ("empty.txt", ""), ("draft.log", "x")):
+        (folder / name).write_text(text)
+    body = {"kind": "folder", "name": "Policies", "settings": {"path": str(folder)}, "schedule": "@hourly"}
+    body["filters"] = {"exclude": ["*.log"]}
+    made = (await root.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)).json()
+
+    async def is_done() -> bool:
+        found = (await root.get(f"/v1/rag/sources/{made['id']}")).json()
+        return bool(found["last_run"]["state"] == "done")
+
+    await eventually(is_done)
+    return str(made["id"])
 
 
 def _promote(unit: Unit, account_id: int) -> None:

@@ -49,6 +49,7 @@ from tests.builtin_plugins.tenancy.leak_world import (
     new_org_invite,
     new_pipeline,
     new_role,
+    new_source,
     new_team_invite,
     new_token,
 )
@@ -86,7 +87,7 @@ LIKE_OTHERS = (
 """They differ from one of the people only in place, in kind of credential, or in why it has ended."""
 OWNED = (
     *("kb", "document", "pipeline", "job", "listing", "endpoint"),
-    *("evaluation_set", "evaluation_run", "question"),
+    *("source", "evaluation_set", "evaluation_run", "question"),
 )
 UUIDS = (*OWNED[:-1], "other_kb", "license", "conversation", "chat_session")
 _SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
@@ -354,6 +355,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
         elif what == "evaluation_set":
             made = await new_evaluation(world, variant, ids["kb"])
             ids["evaluation_set"], ids["question"], ids["evaluation_run"] = made
+        elif what == "source":
+            ids["source"] = await new_source(world, ids["kb"])
         elif what == "user":
             ids["user"] = await new_member(world)
         elif what == "newcomer":

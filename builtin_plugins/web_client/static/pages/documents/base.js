@@ -43,6 +43,7 @@ export default function Base({ base: id }) {
       ${mine && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
         { title: t("Rename or describe"), icon: "edit", onSelect: () => setDialog("edit") },
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
+        { title: t("Sources"), icon: "globe", onSelect: () => go(`/documents/${id}/sources`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
         { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
         { title: t("Fields of documents"), icon: "edit", onSelect: () => setDialog("fields") },

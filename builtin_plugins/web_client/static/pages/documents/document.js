@@ -45,7 +45,7 @@ export default function DocumentPage({ base, id }) {
       ${isReadable(document) && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
       ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
-      ${tab === "details" && html`<${Details} document=${document} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
+      ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
     `}<//>
   </div>`;
@@ -104,6 +104,28 @@ function Passages({ base, id }) {
       <${Button} icon="next" aria-label=${t("Next")} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })} />
     </div>`}`}<//>`;
 }
+
+/** Where a document that is kept in step with a source lives. */
+function Origin({ base, document }) {
+  if (document.kept_by !== "sources" || document.status === "superseded" || document.parent_id) return null;
+  return html`<${SourceOf} base=${base} id=${document.document_id} />`;
+}
+
+function SourceOf({ base, id }) {
+  const found = useResource((signal) => api.origin({ kb_id: base, document_id: id, signal }), [base, id]);
+  return html`<h2>${t("Where it lives")}</h2><${Loaded} of=${found} lines=${2}>${(origin) => {
+    const facts = [
+      [t("Source"), origin.source],
+      [t("Path"), origin.path],
+      isAddress(origin.link) && [t("Original"), html`<a href=${origin.link} target="_blank" rel="noreferrer noopener">${origin.link}</a>`],
+      origin.modified_at && [t("Changed there"), dateTime(origin.modified_at)],
+      ...Object.entries(origin.details),
+    ].filter(Boolean);
+    return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+  }}<//>`;
+}
+
+const isAddress = (link) => /^https?:/.test(link ?? "");
 
 function Details({ document }) {
   const facts = [

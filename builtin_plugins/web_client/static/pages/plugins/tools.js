@@ -6,10 +6,11 @@ import { useAction, useResource } from "../../lib/resource.js";
 import { query, setQuery } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Badge, Empty, Head, Loaded } from "../../parts/basics.js";
-import { Check, Field, Form } from "../../parts/forms.js";
+import { Form } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { Json } from "../../parts/json.js";
 import { Dialog } from "../../parts/layers.js";
+import { Parameter } from "../../parts/parameter.js";
 
 export default function Tools() {
   const found = useResource((signal) => api.tools({ signal }));
@@ -58,38 +59,4 @@ function Try({ tool, onClose }) {
     <//>
     ${result && html`<div class="stack close" aria-live="polite"><h3>${t("Result")}</h3><${Json} label=${t("Result")} value=${result.result} /></div>`}
   <//>`;
-}
-
-function typeOf(schema) {
-  const found = schema.type ?? schema.anyOf?.find((item) => item.type !== "null")?.type;
-  return Array.isArray(found) ? found.find((item) => item !== "null") : found;
-}
-
-function Parameter({ name, schema, required, value, onChange }) {
-  const type = typeOf(schema);
-  const shown = { label: schema.title ?? name, hint: schema.description, required, optional: !required };
-  if (type === "boolean") return html`<${Check} label=${shown.label} hint=${shown.hint} checked=${value ?? schema.default ?? false} onChange=${onChange} />`;
-  if (schema.enum) {
-    return html`<${Field} as="select" ...${shown} value=${value ?? schema.default ?? ""} onInput=${onChange}><option value=""></option>${schema.enum.map((item) => html`<option value=${item}>${item}</option>`)}<//>`;
-  }
-  if (["integer", "number"].includes(type)) {
-    return html`<${Field} ...${shown} type="number" step=${type === "integer" ? 1 : "any"} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${(text) => onChange(text === "" ? "" : Number(text))} />`;
-  }
-  if (["object", "array"].includes(type)) return html`<${JsonParameter} shown=${shown} onChange=${onChange} />`;
-  return html`<${Field} ...${shown} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${onChange} />`;
-}
-
-function JsonParameter({ shown, onChange }) {
-  const [text, setText] = useState("");
-  const [wrong, setWrong] = useState("");
-  const take = (typed) => {
-    setText(typed);
-    try {
-      onChange(typed.trim() ? JSON.parse(typed) : "");
-      setWrong("");
-    } catch {
-      setWrong(t("This is not JSON yet."));
-    }
-  };
-  return html`<${Field} as="textarea" ...${shown} value=${text} onInput=${take} error=${wrong} />`;
 }

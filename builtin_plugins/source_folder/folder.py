@@ -1,0 +1,167 @@
+"""A folder of the server: listed and read without ever leaving it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from builtin_plugins.source_folder.settings import FolderSettings, SourceFolderSettings
+from builtin_plugins.sources.api import (
+    DocumentSource,
+    ItemFault,
+    ItemVanished,
+    Listing,
+    ListingEnd,
+    ListingIncomplete,
+    SourceItem,
+    SourceKind,
+    SourceMisplaced,
+    SourceSetup,
+    SourceUnreachable,
+)
+from kernel.sdk import split_list
+
+_AT_ONCE: Final = 500
+_PORTION: Final = 1024 * 1024
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_TEMPORARY: Final = re.compile(
+    r"\..*|~\$.*|#.*#|.*~|.*\.(tmp|temp|part|partial|crdownload|download|sw[op]|lock)|thumbs\.db|desktop\.ini",
+    re.IGNORECASE,
+)
+
+
+class FolderSource:
+    """Files are known by their path. One that is renamed keeps its number on the disk, size and time."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def documents(self, since: str | None) -> Listing:
+        """All files below the folder; there is no shorter way to what has changed."""
+        found = self._files(self._root, "")
+        while batch := await asyncio.to_thread(lambda: list(islice(found, _AT_ONCE))):
+            for one in batch:
+                yield one
+        yield ListingEnd()
+
+    def _files(self, folder: Path, above: str) -> Iterator[SourceItem]:
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            if not above:
+                raise SourceUnreachable("The folder is not there") from None
+            return
+        except OSError as error:
+            place = above or "the folder itself"
+            raise ListingIncomplete(f"The server can't read {place}: {error.strerror}") from None
+        for entry in listed:
+            if _TEMPORARY.fullmatch(entry.name):
+                continue
+            path = f"{above}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._files(Path(entry.path), f"{path}/")
+            else:
+                item = self._item(entry, path)
+                if item is not None:
+                    yield item
+
+    def _item(self, entry: os.DirEntry[str], path: str) -> SourceItem | None:
+        """A file; a link only if it leads to a file inside the folder."""
+        try:
+            if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(self._root):
+                return None
+            found = entry.stat()
+        except (OSError, RuntimeError):  # gone meanwhile, or a link in a circle
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        content = f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+        shown = path.encode(errors="surrogateescape").decode(errors="replace")
+        return SourceItem(
+            identity=path if shown == path else quote(os.fsencode(path)),
+            etag=f"{content}-{found.st_ctime_ns}",
+            path=shown,
+            size=found.st_size,
+            modified=datetime.fromtimestamp(found.st_mtime, UTC),
+            fingerprint=content,
+            unavailable=None if shown == path else "its name is not valid UTF-8",
+        )
+
+    @asynccontextmanager
+    async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The bytes of a file. Raises ItemFault."""
+        try:
+            number = await asyncio.to_thread(self._open, item.identity)
+        except FileNotFoundError:
+            raise ItemVanished("It was deleted since it was listed") from None
+        except OSError as error:
+            raise ItemFault(f"The server can't read it: {error.strerror}") from None
+        with os.fdopen(number, "rb", buffering=0) as file:
+
+            async def pieces() -> AsyncIterator[bytes]:
+                try:
+                    while piece := await asyncio.to_thread(file.read, _PORTION):
+                        yield piece
+                except OSError as error:
+                    raise ItemFault(f"The server can't read it: {error.strerror}") from None
+
+            yield pieces()
+
+    def _open(self, path: str) -> int:
+        """Open a file folder by folder, without following a link: none that was just put there leads out."""
+        place = (self._root / path).resolve(strict=True)
+        if not place.is_relative_to(self._root):
+            raise FileNotFoundError(path)
+        above = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            *folders, name = place.relative_to(self._root).parts
+            for folder in folders:
+                below = os.open(folder, _FLAGS | os.O_DIRECTORY, dir_fd=above)
+                os.close(above)
+                above = below
+            number = os.open(name, _FLAGS, dir_fd=above)
+        finally:
+            os.close(above)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise FileNotFoundError(path)
+        return number
+
+
+def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
+    """The folder itself, links resolved. Raises SourceMisplaced unless it is inside one that is allowed."""
+    asked = Path(path)
+    if not allowed:
+        raise SourceMisplaced(
+            "No folder of the server may be a source; the operator can allow some in PLATFORM_SOURCE_FOLDERS"
+        )
+    place = asked.resolve()
+    if not asked.is_absolute() or not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
+        raise SourceMisplaced(
+            "This folder may not be a source; the operator can allow it in PLATFORM_SOURCE_FOLDERS"
+        )
+    return place
+
+
+@asynccontextmanager
+async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
+    """Open a source of this kind. Raises SourceMisplaced, SourceUnreachable."""
+    settings = FolderSettings.model_validate(setup.settings.model_dump())
+    allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)
+    place = await asyncio.to_thread(allowed_folder, settings.path, allowed)
+    if not await asyncio.to_thread(place.is_dir):
+        raise SourceUnreachable("The folder is not there, or the server may not see it")
+    yield FolderSource(place)
+
+
+FOLDER: Final = SourceKind("folder", "Folder on the server", FolderSettings, open_folder)

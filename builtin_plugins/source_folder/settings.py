@@ -1,0 +1,32 @@
+"""Settings of the plugin, and of a source."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kernel.sdk import Settings
+
+
+class SourceFolderSettings(Settings):
+    """Which folders of the server may become sources."""
+
+    source_folders: str = Field(
+        "",
+        max_length=20_000,
+        description="Folders of the server, separated by commas. Whoever owns a knowledge base may add these "
+        "and what is below them as sources; none by default.",
+    )
+
+
+class FolderSettings(BaseModel):
+    """What a source of this kind is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(
+        ...,
+        title="Folder",
+        min_length=1,
+        max_length=1000,
+        description="The folder on the server, below one that the operator allows.",
+    )

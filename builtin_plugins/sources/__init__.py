@@ -1,0 +1,1 @@
+"""Sources that knowledge bases keep in step with."""

@@ -1,0 +1,35 @@
+"""What a plugin with a kind of source needs: the protocol, its errors, and the hook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.sources.protocol import CredentialRefused as CredentialRefused
+from builtin_plugins.sources.protocol import DocumentSource as DocumentSource
+from builtin_plugins.sources.protocol import GoneItem as GoneItem
+from builtin_plugins.sources.protocol import GuardedSource as GuardedSource
+from builtin_plugins.sources.protocol import ItemFault as ItemFault
+from builtin_plugins.sources.protocol import ItemUnsuitable as ItemUnsuitable
+from builtin_plugins.sources.protocol import ItemVanished as ItemVanished
+from builtin_plugins.sources.protocol import Listing as Listing
+from builtin_plugins.sources.protocol import ListingEnd as ListingEnd
+from builtin_plugins.sources.protocol import ListingIncomplete as ListingIncomplete
+from builtin_plugins.sources.protocol import SourceFault as SourceFault
+from builtin_plugins.sources.protocol import SourceGrant as SourceGrant
+from builtin_plugins.sources.protocol import SourceGroup as SourceGroup
+from builtin_plugins.sources.protocol import SourceItem as SourceItem
+from builtin_plugins.sources.protocol import SourceKind as SourceKind
+from builtin_plugins.sources.protocol import SourceMisplaced as SourceMisplaced
+from builtin_plugins.sources.protocol import SourceSetup as SourceSetup
+from builtin_plugins.sources.protocol import SourceThrottled as SourceThrottled
+from builtin_plugins.sources.protocol import SourceUnreachable as SourceUnreachable
+from kernel.sdk import hookspec
+
+
+@hookspec.declaration
+def register_sources() -> Sequence[SourceKind]:
+    """Kinds of sources that knowledge bases can keep in step with.
+
+    A kind whose name is taken is refused, as is one with permissions of its own (`guarded`): no search
+    asks for those yet, so its documents would be open to everybody who sees the knowledge base.
+    """

@@ -1,0 +1,200 @@
+"""`platformctl sources`: sources of knowledge bases on a running platform, and a plugin for a new kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import App, examples
+
+Base = Annotated[str, typer.Argument(help="Name or id of the knowledge base.", metavar="KB")]
+Id = Annotated[str, typer.Argument(help="The source's id: see 'platformctl sources list'.", metavar="SOURCE")]
+
+app = App(
+    no_args_is_help=True,
+    help="Keep knowledge bases in step with folders, repositories and servers.",
+    epilog=examples(
+        ("platformctl sources add Handbook --kind folder --set path=/srv/policies", "add a folder"),
+        ("platformctl sources run SOURCE --dry", "what a run would change"),
+        after="Sign in first, with 'platformctl login URL'.",
+    ),
+)
+
+
+@app.command(name="list", epilog=examples(("platformctl sources list Handbook", "with the last run of each")))
+def list_sources(base: Base, as_json: AsJson = False) -> None:
+    """List the sources of a knowledge base."""
+    from builtin_plugins.sources.commands.calls import sources_of
+    from cli import console, running
+
+    found = running.run(sources_of(base))
+    if as_json:
+        console.print_json(found)
+        return
+    rows = [
+        (one["id"], one["name"], one["kind"], _state(one), str(one["items"].get("stored", 0)), _next(one))
+        for one in found
+    ]
+    console.print_table(("id", "name", "kind", "state", "documents", "next run"), rows, "There is no source.")
+
+
+@app.command(
+    epilog=examples(
+        (
+            "platformctl sources add Handbook --kind folder --set path=/srv/policies --schedule @hourly",
+            "a folder of the server",
+        ),
+        (
+            "platformctl sources add Docs --kind git --set url=https://example.org/docs.git --secret < token",
+            "a private repository",
+        ),
+    )
+)
+def add(
+    base: Base,
+    kind: Annotated[str, typer.Option(help="The kind of source, such as folder or git.")],
+    name: Annotated[str | None, typer.Option(help="Its name; the kind when omitted.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A setting, as NAME=VALUE.")] = None,
+    include: Annotated[list[str] | None, typer.Option(help="Only paths that fit, such as '*.md'.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Not those that fit.")] = None,
+    schedule: Annotated[str | None, typer.Option(help="Five cron fields, or @hourly, @daily.")] = None,
+    secret: Annotated[
+        bool, typer.Option("--secret", help="Read its credential from standard input.")
+    ] = False,
+) -> None:
+    """Add a source; its first run begins at once."""
+    import sys
+
+    from builtin_plugins.sources.commands.calls import add_source
+    from cli import console, running
+
+    body: dict[str, Any] = {
+        "kind": kind,
+        "name": name or kind,
+        "settings": dict(_pair(one) for one in settings or ()),
+        "filters": {"include": include or [], "exclude": exclude or []},
+        "schedule": schedule,
+    }
+    if secret:
+        body["secret"] = sys.stdin.read().strip()
+    made = running.run(add_source(base, body))
+    console.done(f"Added {made['name']} as {made['id']}; its first run has begun")
+
+
+@app.command(epilog=examples(("platformctl sources test SOURCE", "can it be listed?")))
+def test(source: Id) -> None:
+    """Try a source: list its first items."""
+    from builtin_plugins.sources.commands.calls import test_source
+    from cli import console, running
+    from cli.failures import CommandFailed
+
+    tested = running.run(test_source(source))
+    rows = [(one["path"], one["skipped"] or "") for one in tested["items"]]
+    console.print_table(("path", "left out"), rows, "There is nothing.")
+    if not tested["ok"]:
+        raise CommandFailed(str(tested["problem"]))
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl sources run SOURCE", "and wait until it has ended"),
+        ("platformctl sources run SOURCE --dry", "only list what would change"),
+        ("platformctl sources run SOURCE --confirm", "much is missing there, and that is right"),
+    )
+)
+def run(
+    source: Id,
+    dry: Annotated[bool, typer.Option("--dry", help="Change nothing.")] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Delete what is missing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a source and wait until the run has ended. The exit code is 1 if it did not succeed."""
+    from builtin_plugins.sources.commands.calls import run_source
+    from cli import console, running
+    from cli.failures import CommandFailed
+
+    if dry and confirm:
+        raise typer.BadParameter("choose one of --dry and --confirm", param_hint="--dry")
+    ended = running.run(run_source(source, dry=dry, confirm=confirm))
+    if as_json:
+        console.print_json(ended)
+    else:
+        figures = ("found", "added", "changed", "moved", "gone", "skipped", "failed")
+        console.print_facts([(name, str(ended[name])) for name in figures])
+        for change, paths in (ended["plan"] or {}).items():
+            for path in paths:
+                console.note(f"{change}: {path}")
+    if ended["state"] != "done":
+        remedy = "Look at it, then: platformctl sources run SOURCE --confirm"
+        raise CommandFailed(
+            ended["error"] or ended["state"].replace("_", " "),
+            remedy if ended["state"] == "needs_confirmation" else "",
+        )
+
+
+@app.command(epilog=examples(("platformctl sources why DOCUMENT --kb Handbook", "where it comes from")))
+def why(
+    document: Annotated[str, typer.Argument(help="The document's id.", metavar="DOCUMENT")],
+    base: Annotated[str, typer.Option("--kb", help="Name or id of its knowledge base.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say why a document is there: its source, its path there, and its version."""
+    from builtin_plugins.sources.commands.calls import origin_of_document
+    from cli import console, running
+
+    found = running.run(origin_of_document(base, document))
+    if as_json:
+        console.print_json(found)
+    else:
+        console.print_facts([(name, str(value)) for name, value in found.items() if value])
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl sources new acme-drive", "creates the folder acme-drive here"),
+        ("platformctl sources new acme-drive --into ~/src", "or elsewhere"),
+    )
+)
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the plugin, such as acme-drive.")],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", metavar="FOLDER", help="Folder to create it in; the current one when omitted."
+        ),
+    ] = None,
+) -> None:
+    """Create a plugin with a kind of source that passes the tests for all sources, to start from."""
+    from cli import console
+    from cli.scaffolding import write_plugin
+
+    templates = Path(__file__).parents[1] / "templates"
+    written = write_plugin(name, into or Path.cwd(), templates)
+    folder = written[0].parent
+    for path in written:
+        console.note(str(path.relative_to(folder.parent)))
+    console.done(f"{folder.name} contains the new plugin. Next: cd {folder.name} && python -m pytest")
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """A setting; the server checks names and values."""
+    import json
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"'{text}' is not NAME=VALUE", param_hint="--set")
+    if value in ("true", "false") or value.isdigit():
+        return name.strip(), json.loads(value)
+    return name.strip(), value
+
+
+def _state(source: dict[str, Any]) -> str:
+    last = source["last_run"]
+    return "being removed" if source["is_leaving"] else last["state"].replace("_", " ") if last else "new"
+
+
+def _next(source: dict[str, Any]) -> str:
+    return (source["next_at"] or "by hand")[:16].replace("T", " ")

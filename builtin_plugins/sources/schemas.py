@@ -1,0 +1,192 @@
+"""Bodies and answers of the routes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, StringConstraints
+
+from builtin_plugins.sources.filters import SourceFilters
+from builtin_plugins.sources.schedules import checked_schedule
+from builtin_plugins.sources.services.states import RunState, Trigger
+from kernel.sdk import READABLE, Body, PageQuery, example
+
+SourceName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
+Schedule = Annotated[str | None, Field(max_length=64), AfterValidator(checked_schedule)]
+Credential = Annotated[SecretStr | None, Field(max_length=65_536)]
+ItemState = Literal["waiting", "stored", "skipped", "failed", "deleted_here"]
+
+_SETTINGS = "As the schema of the kind says: `GET /v1/rag/source-kinds`."
+_SCHEDULE = "Five cron fields, or @hourly, @daily, @weekly; null for runs by hand and by push alone."
+
+
+class SourceKindOut(BaseModel):
+    """A kind of source that can be added."""
+
+    name: str
+    title: str
+    settings_schema: dict[str, Any] = Field(description="JSON Schema of its settings.")
+    secret: str | None = Field(description="What its credential is, if it takes one.")
+
+
+class SourceKindsOut(BaseModel):
+    """The kinds of sources, and those that were refused."""
+
+    items: list[SourceKindOut]
+    refused: dict[str, str] = Field(description="Why a kind that a plugin brings can't be used.")
+
+
+class SourceTest(Body):
+    """Settings to try before they are saved."""
+
+    model_config = example(kind="folder", settings={"path": "/srv/policies"})
+
+    kind: Annotated[str, Field(max_length=50)]
+    settings: dict[str, Any] = Field(default_factory=dict, description=_SETTINGS)
+    secret: Credential = Field(None, description="Its credential, if the kind takes one.")
+
+
+class SourceCreate(SourceTest):
+    """A new source of a knowledge base."""
+
+    model_config = example(
+        kind="folder", name="Policies", settings={"path": "/srv/policies"}, schedule="@hourly"
+    )
+
+    name: SourceName
+    filters: SourceFilters = Field(default_factory=SourceFilters)
+    schedule: Schedule = Field(None, description=_SCHEDULE)
+
+
+class SourceUpdate(Body):
+    """What is to change of a source; what is left out stays."""
+
+    model_config = example(name="Policies", schedule="0 3 * * *")
+
+    name: SourceName | None = None
+    settings: dict[str, Any] | None = Field(None, description=_SETTINGS)
+    secret: Credential = Field(None, description="A new credential; null keeps the one that there is.")
+    filters: SourceFilters | None = None
+    schedule: Schedule = Field(None, description=_SCHEDULE)
+
+
+class SampleItem(BaseModel):
+    """One of the first items of a listing."""
+
+    path: str
+    size_bytes: int | None
+    skipped: str | None = Field(description="Why it would be left out.")
+
+
+class SourceTested(BaseModel):
+    """Whether a source can be listed, and what is there."""
+
+    ok: bool
+    problem: str | None
+    items: list[SampleItem]
+
+
+class SourceRunOut(BaseModel):
+    """A run; the figures count items."""
+
+    id: str
+    trigger: Trigger
+    is_dry: bool
+    state: RunState
+    error: str | None
+    job_id: str | None = Field(description="Follow it at `/v1/jobs/{job_id}`.")
+    started_at: datetime
+    finished_at: datetime | None
+    resume_at: datetime | None = Field(description="When it continues, if the source asked it to wait.")
+    found: int
+    added: int
+    changed: int
+    moved: int
+    gone: int = Field(description="Deleted; with `needs_confirmation`, those that would be.")
+    skipped: int = Field(description="Left out, by a filter or because they are no documents.")
+    failed: int
+    fetched_bytes: int
+    plan: dict[str, list[str]] | None = Field(description="Of a dry run: the first paths of each change.")
+
+
+class SourceOut(BaseModel):
+    """A source."""
+
+    id: str
+    knowledge_base_id: str
+    kind: str
+    name: str
+    settings: dict[str, Any]
+    filters: SourceFilters
+    schedule: str | None
+    has_secret: bool
+    has_push: bool = Field(description="Whether it has an address that triggers a run.")
+    problem: str | None = Field(description="Why the last run did not succeed.")
+    is_leaving: bool = Field(description="Whether it is being removed.")
+    next_at: datetime | None
+    created_at: datetime
+    last_run: SourceRunOut | None
+    missing: int | None = Field(description="Documents that a run would delete that waits to be confirmed.")
+    items: dict[str, int] = Field(description="Its items by state.")
+
+
+class SourcesOut(BaseModel):
+    """The sources of a knowledge base."""
+
+    items: list[SourceOut]
+
+
+class SourceRun(Body):
+    """How to run."""
+
+    model_config = example(dry=True)
+
+    dry: bool = Field(False, description="Only list what would change.")
+
+
+class SourceRemoval(BaseModel):
+    """What becomes of the documents of a source that is removed."""
+
+    documents: Literal["keep", "delete"] = Field(
+        ..., description="`keep` leaves them in the knowledge base, as if they had been uploaded."
+    )
+
+
+class SourceItemQuery(PageQuery):
+    """Which items."""
+
+    state: ItemState | None = None
+
+
+class SourceItemOut(BaseModel):
+    """An item, and why it is no document, if it isn't."""
+
+    id: str
+    path: str
+    name: str
+    state: ItemState
+    reason: str | None
+    document_id: str | None
+    link: str | None
+    size_bytes: int | None
+    media_type: str | None
+    modified_at: datetime | None
+
+
+class PushAddress(BaseModel):
+    """The address whose call triggers a run. It is shown this once, and replaces an earlier one."""
+
+    path: str
+
+
+class OriginOut(BaseModel):
+    """Where a document comes from."""
+
+    source: str
+    kind: str
+    path: str
+    link: str | None
+    version: str | None = Field(description="Its version at the source.")
+    modified_at: datetime | None
+    details: dict[str, str]

@@ -1,0 +1,288 @@
+"""Sources: add, list, show, change, test, remove."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+from pydantic import BaseModel, SecretStr, ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.sources.access import source_sight_of
+from builtin_plugins.sources.errors import PushNotFound, SourceLeaving, TooManySources
+from builtin_plugins.sources.filters import SourceFilters
+from builtin_plugins.sources.kinds import SOURCE_KINDS
+from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
+from builtin_plugins.sources.protocol import (
+    ListingEnd,
+    SourceFault,
+    SourceItem,
+    SourceKind,
+    SourceSetup,
+)
+from builtin_plugins.sources.schedules import next_run
+from builtin_plugins.sources.schemas import (
+    SampleItem,
+    SourceCreate,
+    SourceOut,
+    SourceRunOut,
+    SourceTest,
+    SourceTested,
+    SourceUpdate,
+)
+from builtin_plugins.sources.services.credentials import (
+    forget_credential,
+    has_credential,
+    keep_credential,
+    read_credential,
+)
+from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
+from builtin_plugins.sources.services.running import start_run
+from builtin_plugins.sources.settings import SourcesSettings
+from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
+
+_SAMPLE: Final = 10
+
+
+async def create(caller: Caller, wanted: SourceCreate, base: str) -> SourceOut:
+    """Add a source and begin its first run. Raises SourcedBaseNotFound, NotSourceOwner, TooManySources."""
+    platform, sight = caller.platform, await source_sight_of(caller)
+    kind = platform.resource(SOURCE_KINDS).named(wanted.kind)
+    settings = _checked(kind, wanted.settings)
+    _check_secret(kind, wanted.secret)
+    most = platform.settings_of(SourcesSettings).sources_per_base
+
+    def write(unit: Unit) -> SourceOut:
+        sight.require_owner(unit.session, base)
+        unit.lock(f"sources:{base}")
+        mine = select(func.count()).where(SourceRecord.knowledge_base_id == base)
+        if (unit.session.scalar(mine) or 0) >= most:
+            raise TooManySources(f"A knowledge base has at most {most} sources; remove one first")
+        made = SourceRecord(
+            id=str(uuid.uuid4()),
+            knowledge_base_id=base,
+            kind=kind.name,
+            name=wanted.name,
+            settings=settings,
+            filters=wanted.filters.model_dump(),
+            schedule=wanted.schedule,
+            next_at=next_run(platform, wanted.schedule, unit.now()),
+            account_id=caller.id,
+            created_at=utc_now(),
+        )
+        unit.session.add(made)
+        unit.session.flush()
+        if wanted.secret is not None:
+            keep_credential(platform, unit, made, wanted.secret, caller.origin)
+        start_run(unit, made, "hand", by=caller.id)
+        _note(unit, caller, "source.added", made)
+        return _out(platform, unit.session, made)
+
+    return await platform.database.write(write)
+
+
+async def list_all(caller: Caller, base: str) -> list[SourceOut]:
+    """The sources of a knowledge base, oldest first. Raises SourcedBaseNotFound, NotSourceOwner."""
+    sight = await source_sight_of(caller)
+
+    def read(session: Session) -> list[SourceOut]:
+        sight.require_owner(session, base)
+        mine = select(SourceRecord).where(SourceRecord.knowledge_base_id == base)
+        rows = session.scalars(mine.order_by(SourceRecord.created_at, SourceRecord.id)).all()
+        return [_out(caller.platform, session, row) for row in rows]
+
+    return await caller.platform.database.read(read)
+
+
+async def get(caller: Caller, source_id: str) -> SourceOut:
+    """One source. Raises SourceNotFound, NotSourceOwner."""
+    sight = await source_sight_of(caller)
+    return await caller.platform.database.read(
+        lambda session: _out(caller.platform, session, sight.source(session, source_id))
+    )
+
+
+async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> SourceOut:
+    """Change it; new settings and filters apply from a whole listing on.
+
+    Raises SourceNotFound, NotSourceOwner, SourceLeaving.
+    """
+    platform, sight = caller.platform, await source_sight_of(caller)
+    sent = wanted.model_fields_set
+
+    def write(unit: Unit) -> SourceOut:
+        row = sight.source(unit.session, source_id, to_change=True)
+        kind = platform.resource(SOURCE_KINDS).of(row.kind)
+        if wanted.name is not None:
+            row.name = wanted.name
+        if wanted.settings is not None:
+            row.settings, row.cursor = _checked(kind, wanted.settings), None
+        if wanted.filters is not None:
+            row.filters, row.cursor = wanted.filters.model_dump(), None
+        if "schedule" in sent:
+            row.schedule = wanted.schedule
+            row.next_at = next_run(platform, wanted.schedule, unit.now())
+        if wanted.secret is not None:
+            _check_secret(kind, wanted.secret)
+            forget_credential(platform, unit, row, caller.origin)
+            row.account_id = caller.id
+            keep_credential(platform, unit, row, wanted.secret, caller.origin)
+        _note(unit, caller, "source.changed", row)
+        return _out(platform, unit.session, row)
+
+    return await platform.database.write(write)
+
+
+async def remove(caller: Caller, source_id: str, documents: str) -> None:
+    """Remove it, in the background. Raises SourceNotFound, NotSourceOwner, SourceLeaving."""
+    sight = await source_sight_of(caller)
+
+    def write(unit: Unit) -> None:
+        row = sight.source(unit.session, source_id, to_change=True)
+        row.leaving, row.next_at, row.push_digest = documents, None, None
+        forget_credential(caller.platform, unit, row, caller.origin)
+        payload = SourceRemovalPayload(source_id=row.id)
+        unit.enqueue(REMOVE_SOURCE, payload, owner_id=caller.id, subject=row.knowledge_base_id)
+        _note(unit, caller, "source.removed", row)
+
+    await caller.platform.database.write(write)
+
+
+async def try_settings(caller: Caller, wanted: SourceTest, base: str) -> SourceTested:
+    """List the first items with settings that are not saved. Raises SourcedBaseNotFound, NotSourceOwner."""
+    sight = await source_sight_of(caller)
+    await caller.platform.database.read(sight.require_owner, base)
+    kind = caller.platform.resource(SOURCE_KINDS).named(wanted.kind)
+    settings = kind.settings.model_validate(_checked(kind, wanted.settings))
+    setup = SourceSetup(caller.platform, f"test-{uuid.uuid4()}", settings, wanted.secret)
+    return await _try(kind, setup, SourceFilters())
+
+
+async def try_source(caller: Caller, source_id: str) -> SourceTested:
+    """List the first items of a source. Raises SourceNotFound, NotSourceOwner, KindUnavailable."""
+    platform, sight = caller.platform, await source_sight_of(caller)
+    row = await platform.database.read(sight.source, source_id)
+    kind = platform.resource(SOURCE_KINDS).of(row.kind)
+    settings = kind.settings.model_validate(row.settings)
+    secret = await read_credential(platform, row)
+    setup = SourceSetup(platform, row.id, settings, secret)
+    return await _try(kind, setup, SourceFilters.model_validate(row.filters))
+
+
+async def _try(kind: SourceKind, setup: SourceSetup, filters: SourceFilters) -> SourceTested:
+    items, now = list[SampleItem](), utc_now()
+    try:
+        async with kind.open(setup) as opened, aclosing(opened.documents(None)) as listing:
+            async for one in listing:
+                if isinstance(one, ListingEnd) or len(items) == _SAMPLE:
+                    break
+                if isinstance(one, SourceItem):
+                    skipped = filters.refusal(one, now) or one.unavailable
+                    items.append(SampleItem(path=one.path, size_bytes=one.size, skipped=skipped))
+    except SourceFault as fault:
+        return SourceTested(ok=False, problem=str(fault), items=items)
+    return SourceTested(ok=True, problem=None, items=items)
+
+
+async def make_push_address(caller: Caller, source_id: str) -> str:
+    """A new address that triggers a run, in place of an earlier one.
+
+    Raises SourceNotFound, NotSourceOwner, SourceLeaving.
+    """
+    sight, token = await source_sight_of(caller), secrets.token_urlsafe(32)
+
+    def write(unit: Unit) -> None:
+        row = sight.source(unit.session, source_id, to_change=True)
+        row.push_digest = _digest(token)
+        _note(unit, caller, "source.push_address", row)
+
+    await caller.platform.database.write(write)
+    return f"/v1/rag/source-pushes/{token}"
+
+
+async def push(platform: Platform, token: str) -> None:
+    """Begin a run, or have one follow that which is under way. Raises PushNotFound, SourceLeaving."""
+
+    def write(unit: Unit) -> None:
+        mine = SourceRecord.push_digest == _digest(token)
+        row = unit.session.scalar(select(SourceRecord).where(mine).with_for_update())
+        if row is None:
+            raise PushNotFound()
+        if row.leaving is not None:
+            raise SourceLeaving()
+        row.pushed_at = utc_now()
+        start_run(unit, row, "push")
+
+    await platform.database.write(write)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _checked(kind: SourceKind, sent: dict[str, Any]) -> dict[str, Any]:
+    """The settings as they are stored. Raises Unprocessable, which names the fields."""
+    try:
+        settings: BaseModel = kind.settings.model_validate(sent)
+    except ValidationError as error:
+        raise Unprocessable(
+            [
+                {"type": item["type"], "loc": ["body", "settings", *item["loc"]], "msg": item["msg"]}
+                for item in error.errors(include_url=False, include_context=False)
+            ]
+        ) from None
+    return settings.model_dump(mode="json")
+
+
+def _check_secret(kind: SourceKind, secret: SecretStr | None) -> None:
+    if secret is not None and kind.secret is None:
+        raise Unprocessable.field(("body", "secret"), "this kind of source takes no credential", None)
+
+
+def _note(unit: Unit, caller: Caller, action: str, row: SourceRecord) -> None:
+    after = {"name": row.name, "kind": row.kind, "knowledge_base_id": row.knowledge_base_id}
+    audit(unit, action, "source", row.id, after=after, origin=caller.origin)
+
+
+def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
+    session.flush()
+    counted = select(ItemRecord.state, func.count()).where(ItemRecord.source_id == row.id)
+    items = dict(session.execute(counted.group_by(ItemRecord.state)).all())
+    latest = select(RunRecord).where(RunRecord.source_id == row.id)
+    last = session.scalar(latest.order_by(RunRecord.started_at.desc(), RunRecord.id).limit(1))
+    asking = (RunRecord.source_id == row.id) & (RunRecord.state == "needs_confirmation")
+    return SourceOut(
+        id=row.id,
+        knowledge_base_id=row.knowledge_base_id,
+        kind=row.kind,
+        name=row.name,
+        settings=row.settings,
+        filters=SourceFilters.model_validate(row.filters),
+        schedule=row.schedule,
+        has_secret=has_credential(platform, session, row),
+        has_push=row.push_digest is not None,
+        problem=row.problem,
+        is_leaving=row.leaving is not None,
+        next_at=row.next_at,
+        created_at=row.created_at,
+        last_run=None if last is None else run_out(last),
+        missing=session.scalar(select(RunRecord.gone).where(asking)),
+        items=items,
+    )
+
+
+def run_out(run: RunRecord) -> SourceRunOut:
+    """A run as clients see it."""
+    return SourceRunOut.model_validate(
+        {name: getattr(run, name) for name in SourceRunOut.model_fields}, from_attributes=True
+    )
+
+
+def runs_out(runs: Sequence[RunRecord]) -> list[SourceRunOut]:
+    """The same for several."""
+    return [run_out(one) for one in runs]

@@ -1,0 +1,33 @@
+"""Settings of the plugin."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from kernel.sdk import Settings
+
+
+class SourcesSettings(Settings):
+    """When a run stops and asks, how much is read at once, and what is kept of runs."""
+
+    sources_missing_percent: int = Field(
+        30,
+        ge=1,
+        le=100,
+        description="A run that would delete more than this share of a source's documents stops until a "
+        "person confirms it.",
+    )
+    sources_missing_few: int = Field(
+        5, ge=0, le=10_000, description="So many documents of a source may go in any case."
+    )
+    sources_at_once: int = Field(
+        4, ge=1, le=32, description="Documents that a run fetches from a source at the same time."
+    )
+    sources_per_base: int = Field(20, ge=1, le=1_000, description="Sources that a knowledge base may have.")
+    sources_items: int = Field(
+        200_000,
+        ge=1,
+        le=10_000_000,
+        description="Items that a source may have; a run with more fails.",
+    )
+    sources_run_days: int = Field(30, ge=1, le=3650, description="Days for which runs are kept.")

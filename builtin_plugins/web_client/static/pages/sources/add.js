@@ -1,0 +1,73 @@
+/** Adding a source: a form made from the schema of its kind, tried before it is saved. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useAction } from "../../lib/resource.js";
+import { t } from "../../lib/words.js";
+import { Button, Failure, Notice } from "../../parts/basics.js";
+import { Field, Form } from "../../parts/forms.js";
+import { Dialog, say } from "../../parts/layers.js";
+import { Parameter } from "../../parts/parameter.js";
+
+/** Titles of the kinds that are built in, and of their settings: others come in the language of their plugin. */
+const TITLES = ["Folder on the server", "Git repository", "Folder", "Address", "Branch", "User", "Link", "Access token"];
+export const titled = (text) => (TITLES.includes(text) ? t(text) : text);
+
+const SCHEDULES = { "": "By hand", "@hourly": "Every hour", "@daily": "Every day", "@weekly": "Every week" };
+
+export const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+export function AddSource({ base, kinds, onAdded, onClose }) {
+  const [kind, setKind] = useState(kinds[0]);
+  const [settings, setSettings] = useState({});
+  const [name, setName] = useState("");
+  const [secret, setSecret] = useState("");
+  const [schedule, setSchedule] = useState("@hourly");
+  const [exclude, setExclude] = useState("");
+  const [tested, setTested] = useState(null);
+  const { properties = {}, required = [] } = kind.settings_schema;
+  const body = () => ({ kind: kind.name, settings, secret: secret || null });
+  const attempt = useAction(async () => {
+    setTested(null);
+    setTested(await api.trySource({ kb_id: base, body: body() }));
+  });
+  const action = useAction(async () => {
+    const made = await api.addSource({
+      kb_id: base,
+      body: { ...body(), name: name.trim() || titled(kind.title), schedule: schedule || null, filters: { exclude: linesOf(exclude) } },
+    });
+    say(t("The source was added. Its first run has begun."));
+    onAdded(made);
+  });
+  const choose = (value) => {
+    setKind(kinds.find((one) => one.name === value));
+    setSettings({});
+    setTested(null);
+  };
+  const set = (key, value) => {
+    const next = { ...settings, [key]: value };
+    if (value === "") delete next[key];
+    setSettings(next);
+  };
+  const isComplete = required.every((key) => settings[key] !== undefined);
+  return html`<${Dialog} title=${t("Add a source")} onClose=${onClose} wide>
+    <p class="muted">${t("Everybody who sees this knowledge base will see what comes from the source, whatever its own permissions say.")}</p>
+    <${Form} action=${action} submit=${t("Add")} onCancel=${onClose} disabled=${!isComplete}>
+      <${Field} as="select" label=${t("Kind")} value=${kind.name} onInput=${choose}>${kinds.map((one) => html`<option key=${one.name} value=${one.name}>${titled(one.title)}</option>`)}<//>
+      ${Object.entries(properties).map(([key, schema]) => html`<${Parameter} key=${`${kind.name}-${key}`} name=${key} schema=${{ ...schema, title: titled(schema.title ?? key) }} required=${required.includes(key)} value=${settings[key]} onChange=${(value) => set(key, value)} />`)}
+      ${kind.secret && html`<${Field} label=${titled(kind.secret)} type="password" value=${secret} onInput=${setSecret} autocomplete="off" optional hint=${t("Kept encrypted, and shown to nobody.")} />`}
+      <${Field} label=${t("Name")} value=${name} onInput=${setName} placeholder=${titled(kind.title)} optional />
+      <${Field} as="select" label=${t("When it runs")} value=${schedule} onInput=${setSchedule}>${Object.entries(SCHEDULES).map(([value, title]) => html`<option key=${value} value=${value}>${t(title)}</option>`)}<//>
+      <${Field} as="textarea" label=${t("Leave out")} value=${exclude} onInput=${setExclude} optional hint=${t("Paths, one in a line, such as drafts/** or *.log")} />
+      <div class="row"><${Button} busy=${attempt.busy} disabled=${!isComplete} onClick=${attempt.run}>${t("Try it")}<//></div>
+      <${Failure} error=${attempt.error} />
+      ${tested && html`<${Tested} tested=${tested} />`}
+    <//>
+  <//>`;
+}
+
+function Tested({ tested }) {
+  if (!tested.ok) return html`<${Notice} tone="bad" title=${t("The source can’t be read")}><span lang="en">${tested.problem}</span><//>`;
+  if (!tested.items.length) return html`<${Notice} tone="warn" title=${t("There is nothing")} />`;
+  return html`<${Notice} tone="good" title=${t("It works. The first items:")}>${tested.items.map((one) => html`<span class="block">${one.path}</span>`)}<//>`;
+}

@@ -1,0 +1,64 @@
+"""Sources in the client: adding one, what its runs say, confirming, removing, and where a document lives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from builtin_plugins.source_folder.settings import SourceFolderSettings
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_folder_is_added_and_kept_in_step(site: Running, visitor: Visitor) -> None:
+    """In a form made from the schema, tried first; what is left out says why; much that is missing waits."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    folder = Path(site.platform.settings_of(SourceFolderSettings).source_folders) / base["id"]
+    folder.mkdir()
+    for number in range(9):
+        (folder / f"rule-{number}.md").write_text(f"# Rule {number}\n\nBe kind, {number} times.")
+    (folder / "empty.txt").write_text("")
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Sources").click()
+    await page.get_by_role("button", name="Add a source").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Kind").select_option("folder")
+    await dialog.get_by_label("Folder", exact=True).fill("/etc")
+    await dialog.get_by_role("button", name="Try it").click()
+    await expect(dialog.get_by_text("The source can’t be read")).to_be_visible()
+    await dialog.get_by_label("Folder", exact=True).fill(str(folder))
+    await dialog.get_by_role("button", name="Try it").click()
+    await expect(dialog.get_by_text("rule-0.md")).to_be_visible()
+    await dialog.get_by_label("Name").fill("Rules")
+    await dialog.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.get_by_role("heading", name="Rules", level=1)).to_be_visible()
+    await expect(page.get_by_text("10 found · 9 new · 1 left out").first).to_be_visible()
+    await page.get_by_role("link", name="Items").click()
+    await page.get_by_role("button", name="Left out").click()
+    await expect(page.get_by_text("it is empty")).to_be_visible()
+    await page.get_by_role("button", name="All").click()
+    await page.get_by_role("link", name="rule-3.md").click()
+    await page.get_by_role("link", name="Details").click()
+    await expect(page.get_by_role("definition").filter(has_text="rule-3.md")).to_be_visible()
+    await page.go_back()
+    await page.go_back()
+    for number in range(8):
+        (folder / f"rule-{number}.md").unlink()
+    await page.get_by_role("button", name="Run now").click()
+    await expect(page.get_by_text("Much is missing at the source")).to_be_visible()
+    await page.get_by_role("button", name="Delete it here, too").click()
+    await page.get_by_role("link", name="Runs").click()
+    await expect(page.get_by_text("2 found · 8 gone").first).to_be_visible()
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Remove").click()
+    await page.get_by_label("Delete them").check()
+    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await expect(page.get_by_role("heading", name="No sources yet")).to_be_visible()
+    left = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
+    assert [one["filename"] for one in left] == ["handbook.md"]

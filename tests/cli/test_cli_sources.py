@@ -1,0 +1,63 @@
+"""`platformctl sources` against a running platform, and the plugin that it writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from kernel.testing import Start
+from tests.cli.conftest import Cli
+from tests.cli.test_cli_ingest import signed_in
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+
+async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
+    """A folder is added, run, and deleted from; each document says where it comes from."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"Rule {number} says {number * 7}.")
+    env = {"PLATFORM_SOURCE_FOLDERS": str(tmp_path)}
+    running = await start_platform("sources", "source_folder", HashEmbeddings(), env=env)
+    terminal = await signed_in(cli, running, tmp_path / "client")
+    first = await terminal("ingest", str(folder / "0.txt"), "--kb", "Rules")
+    assert first.exit_code == 0, first.output
+    added = await terminal("sources", "add", "Rules", "--kind", "folder", "--set", f"path={folder}")
+    assert added.exit_code == 0, added.output
+    [source] = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)
+    tested = await terminal("sources", "test", source["id"])
+    assert (tested.exit_code, "0.txt" in tested.output) == (0, True)
+    (folder / "1.txt").unlink()
+    dry = json.loads((await terminal("sources", "run", source["id"], "--dry", "--json")).stdout)
+    assert dry["plan"]["gone"] == ["1.txt"]
+    ended = json.loads((await terminal("sources", "run", source["id"], "--json")).stdout)
+    assert (ended["state"], ended["gone"], ended["found"]) == ("done", 1, 2)
+    documents = await running.platform.database.read(_document_ids)
+    why = await terminal("sources", "why", documents["2.txt"], "--kb", "Rules", "--json")
+    assert json.loads(why.stdout)["path"] == "2.txt"
+    assert (await terminal("sources", "list", "Rules")).exit_code == 0
+    wrong = await terminal("sources", "add", "Rules", "--kind", "folder", "--set", "path=/etc")
+    assert wrong.exit_code == 0  # what is not allowed is said by the run
+    (_, other) = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)
+    assert (await terminal("sources", "test", other["id"])).exit_code != 0
+    assert (await terminal("sources", "run", other["id"])).exit_code != 0
+
+
+def _document_ids(session: object) -> dict[str, str]:
+    from sqlalchemy import text
+    from sqlalchemy.orm import Session
+
+    assert isinstance(session, Session)
+    rows = session.execute(text("SELECT filename, id FROM rag_document ORDER BY uploaded_at")).all()
+    return {row.filename: row.id for row in rows}
+
+
+def test_a_new_kind_passes_the_suite(cli: Cli, tmp_path: Path) -> None:
+    made = cli("sources", "new", "acme-drive", "--into", str(tmp_path))
+    assert made.exit_code == 0, made.output
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=tmp_path / "acme-drive", capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout
