@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from aiohttp import hdrs, web
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from builtin_plugins.rag import api as rag
-from kernel.sdk import AUTHENTICATED, Context, NotFound, PlatformError, RouteTable, Unavailable, Unprocessable
+from kernel.sdk import (
+    AUTHENTICATED,
+    Context,
+    NotFound,
+    PlatformError,
+    RouteTable,
+    Unavailable,
+    Unprocessable,
+    example,
+)
 from kernel.sdk.http import ErrorBody, ErrorFormat, HTTPValidationError, error_response
 
 _MALFORMED, _REFUSED, _UNKNOWN = 1001, 1002, 2001
@@ -39,6 +48,15 @@ class RetrievalSetting(BaseModel):
 
 class DifyRetrieval(BaseModel):
     """A question of Dify's; `knowledge_id` is the id of a knowledge base."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        **example(
+            knowledge_id="3f2c9d1e-7a54-4b0e-9c1d-2f6a8e5b7c90",
+            query="How much may a hotel in Oslo cost per night?",
+            retrieval_setting={"top_k": 5, "score_threshold": 0.3},
+        ),
+    )
 
     knowledge_id: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64)]
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8000)]

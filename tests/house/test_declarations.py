@@ -79,6 +79,7 @@ OPEN_BODIES = {
     "ChatBody": "the same",
     "EmbeddingsBody": "the same",
     "ResponsesBody": "the same",
+    "DifyRetrieval": "later versions of Dify may send more",
     "MetadataChange": "its fields are those of a knowledge base",
     "ListingUpdate": "a `status` is refused with the way to change it",
 }
