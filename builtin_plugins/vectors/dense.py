@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels
@@ -36,6 +37,7 @@ class DenseIndex:
     """
 
     def __init__(self, dimension: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        self.folder: Path | None = None
         self._dimension = dimension
         self._exact_up_to = exact_up_to
         self._lock = SharedLock()
@@ -63,6 +65,12 @@ class DenseIndex:
     def wants_approximate(self) -> bool:
         """Whether the collection has outgrown the exact index: call `build_approximate` in the background."""
         return not self._approximate and self.count > self._exact_up_to
+
+    def begin_loading(self) -> None:
+        """Nothing to prepare: vectors are cheap to add."""
+
+    def end_loading(self) -> None:
+        """What was added is searchable already."""
 
     def add(self, labels: npt.ArrayLike, vectors: npt.ArrayLike) -> None:
         """Store `vectors` float32 [n, dimension] of length 1 under `labels` [n], replacing what they had.
