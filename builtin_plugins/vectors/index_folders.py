@@ -30,7 +30,6 @@ from typing import NamedTuple
 from builtin_plugins.vectors.index_manifest import IndexManifest, is_whole, read_manifest, write_manifest
 from builtin_plugins.vectors.settings import VectorSettings
 from kernel.sdk import StoreNeeds, sync
-from kernel.sdk.operations import take_slot
 
 log = logging.getLogger("platform.vectors")
 
@@ -230,6 +229,8 @@ class IndexFolders:
                 self._release()
 
     def _own_folder(self) -> Path:
+        from kernel.sdk.operations import take_slot  # brings the parsers of settings: not at each start
+
         with self._guard:
             if self._own is None:
                 self._root.mkdir(exist_ok=True, mode=0o700)
