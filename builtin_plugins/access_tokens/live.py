@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -24,20 +24,22 @@ from kernel.sdk import (
     repeating,
     utc_now,
 )
-from kernel.sdk.accounts import TokenScope
+from kernel.sdk.accounts import AccountState, TokenScope
 from kernel.sdk.http import OPEN_STREAMS
 
 _EVERY_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LiveToken:
-    """What a request needs to know of a token."""
+    """What a request needs to know of a token; `principal` is its account's, made of its `state`."""
 
     id: int
     account_id: int
     scopes: frozenset[TokenScope]
     ends: float
+    state: AccountState | None = None
+    principal: Principal | None = None
 
     @property
     def credential(self) -> str:
@@ -68,7 +70,7 @@ class LiveTokens:
         state = await self._states.get(known.account_id)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or was deleted")
-        return self._use(known, state.principal)
+        return self._use(known, state)
 
     def recall(self, token: str) -> Principal | None:
         """The same without waiting, if the token is in use; None if `principal_of` must decide."""
@@ -76,20 +78,14 @@ class LiveTokens:
         if known is None or known.ends <= time.monotonic():
             return None
         state = self._states.peek(known.account_id)
-        return self._use(known, state.principal) if state is not None and state.is_active else None
+        return self._use(known, state) if state is not None and state.is_active else None
 
-    def _use(self, known: LiveToken, account: Principal) -> Principal:
+    def _use(self, known: LiveToken, state: AccountState) -> Principal:
         self._used.add(known.id, utc_now())
-        return Principal(
-            "user",
-            account.subject,
-            account.id,
-            account.username,
-            account.role,
-            account.platform_admin,
-            scopes=known.scopes,
-            credential=known.credential,
-        )
+        if known.principal is None or known.state is not state:
+            known.state = state
+            known.principal = replace(state.principal, scopes=known.scopes, credential=known.credential)
+        return known.principal
 
     def heard(self, key: str) -> None:
         """A token was created or revoked: look it up again, and end the streams of one that was revoked."""

@@ -59,16 +59,15 @@ class AccessTokensPlugin(Plugin):
         return [Resource(LIVE_TOKENS, open_live_tokens, essential_in=frozenset({"api"}))]
 
     @hookimpl
-    def identify_actor(
-        self, platform: Platform, authorization: str | None
-    ) -> Awaitable[Principal] | Principal | None:
+    def recall_actor(self, platform: Platform, authorization: str) -> Principal | None:
+        token = _token_in(authorization)
+        return None if token is None else platform.resource(LIVE_TOKENS).recall(token)
+
+    @hookimpl
+    def identify_actor(self, platform: Platform, authorization: str | None) -> Awaitable[Principal] | None:
         """Authenticate bearer tokens with our prefix; others are the kernel's."""
-        scheme, _, token = (authorization or "").partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token.startswith(PREFIX):
-            return None
-        live = platform.resource(LIVE_TOKENS)
-        return live.recall(token) or live.principal_of(token)
+        token = _token_in(authorization or "")
+        return None if token is None else platform.resource(LIVE_TOKENS).principal_of(token)
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
@@ -80,6 +79,12 @@ class AccessTokensPlugin(Plugin):
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         """Remove tokens that are left because this plugin was off when the account was deleted."""
         await platform.database.write(_end_all, account_id, "deleted")
+
+
+def _token_in(authorization: str) -> str | None:
+    scheme, _, token = authorization.partition(" ")
+    token = token.strip()
+    return token if token.startswith(PREFIX) and scheme.lower() == "bearer" else None
 
 
 def _end_all(unit: Unit, account_id: int, change: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from builtin_plugins.extractive_answers.conflicts import find_conflict
+from builtin_plugins.extractive_answers.contradictions import find_contradiction
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
 from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows, text_of
@@ -20,15 +20,15 @@ def answer(asked: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
         return Support(0.0, is_enough=False, is_hopeful=False)
     signs = Signs.read(asked, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
-    conflict = find_conflict(windows[0], passages)
+    contradiction = find_contradiction(windows[0], passages)
     return Support(
         confidence_of(signs),
         is_enough=support >= ENOUGH and signs.unnamed < 1.0,
         is_hopeful=support >= HOPEFUL,
         quotes=[_quote(one, passages) for one in windows]
-        if conflict is None
-        else [_sentence(place, passages) for place in conflict],
-        differ=conflict is not None,
+        if contradiction is None
+        else [_sentence(place, passages) for place in contradiction],
+        differ=contradiction is not None,
     )
 
 

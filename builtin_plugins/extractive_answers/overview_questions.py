@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-import yaml
-
 OverviewKind = Literal["count", "contents", "changes", "summary"]
 
 _LONGEST: Final = 200
@@ -62,6 +60,8 @@ def overview_question(question: str) -> OverviewQuestion | None:
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
     """Those of all languages; summaries come last, as their subject may be anything."""
+    import yaml  # many processes never answer a question
+
     languages: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
         Path(__file__).with_name("overviews.yaml").read_text("utf-8")
     )

@@ -11,8 +11,8 @@ from builtin_plugins.extractive_answers.overview_questions import (
     plain_text,
 )
 from builtin_plugins.rag.api import (
+    DocumentOverview,
     DocumentShelf,
-    Overview,
     Passage,
     QuotablePassage,
     ShelvedDocument,
@@ -34,7 +34,7 @@ _WORD = re.compile(r"\w+")
 _LITTLE = frozenset(["the", "a", "an", "of", "our", "my", "this", "that", "file", "document"])
 
 
-async def answer_overview(question: str, shelf: DocumentShelf) -> Overview | None:
+async def answer_overview(question: str, shelf: DocumentShelf) -> DocumentOverview | None:
     """The answer to a question about the documents themselves; None for any other question."""
     asked = overview_question(question)
     if asked is None:
@@ -46,18 +46,18 @@ async def answer_overview(question: str, shelf: DocumentShelf) -> Overview | Non
     return await _contents(asked, shelf)
 
 
-async def _contents(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
+async def _contents(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
     """How many documents there are, of each kind if there are several, and what the newest begin with."""
     kinds, words = await shelf.kinds(), asked.words
     each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()) if len(kinds) > 1 else ""
     number = f"{words.number}: {kinds.total()}" + (f" ({each})" if each else "")
     if not kinds:
-        return Overview(asked.kind, f"{number}.")
+        return DocumentOverview(asked.kind, f"{number}.")
     listed, passages = await _listed(shelf, lambda document, beginning: f"{document.name}: {beginning}")
-    return Overview(asked.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
+    return DocumentOverview(asked.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
 
 
-async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
+async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
     """The documents that are new or were replaced last, with the day and the version."""
 
     def line(document: ShelvedDocument, _: str) -> str:
@@ -65,7 +65,7 @@ async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview:
         return f"{document.name}, {document.uploaded_at:%Y-%m-%d}{version}"
 
     listed, passages = await _listed(shelf, line)
-    return Overview(asked.kind, "\n".join([f"{asked.words.changes}:", *listed]), passages)
+    return DocumentOverview(asked.kind, "\n".join([f"{asked.words.changes}:", *listed]), passages)
 
 
 async def _listed(
@@ -82,7 +82,7 @@ async def _listed(
     return lines, passages
 
 
-async def _summary(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview | None:
+async def _summary(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
     """The first sentence, then each heading with what stands first below it; None without such a document."""
     document = await _named(_words(asked.subject), shelf)
     if document is None:
@@ -94,7 +94,7 @@ async def _summary(asked: OverviewQuestion, shelf: DocumentShelf) -> Overview | 
             continue
         passages.append(passage.passage)
         lines += [f"- {one} [{len(passages)}]" for one in sections]
-    return Overview("summary", "\n".join(lines[: _SECTIONS + 1]), passages) if passages else None
+    return DocumentOverview("summary", "\n".join(lines[: _SECTIONS + 1]), passages) if passages else None
 
 
 async def _named(subject: frozenset[str], shelf: DocumentShelf) -> ShelvedDocument | None:

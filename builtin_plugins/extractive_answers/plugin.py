@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from builtin_plugins.extractive_answers.answering import answer
 from builtin_plugins.extractive_answers.overviews import answer_overview
-from builtin_plugins.rag.api import AskedWords, DocumentShelf, Overview, QuotablePassage, Support
+from builtin_plugins.rag.api import AskedWords, DocumentOverview, DocumentShelf, QuotablePassage, Support
 from kernel.sdk import Plugin, hookimpl
 
 
@@ -26,5 +26,5 @@ class ExtractiveAnswersPlugin(Plugin):
         return answer(question, passages)
 
     @hookimpl
-    async def answer_overview(self, question: str, shelf: DocumentShelf) -> Overview | None:
+    async def answer_overview(self, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
         return await answer_overview(question, shelf)

@@ -14,8 +14,8 @@ _CLEARLY = 0.12
 _TELLING = 4
 """Content words of a question that says enough for that."""
 _MOST_LEAD = 0.25
-"""Beyond this, a lead only tells that nothing else is about the subject: without the cap, 0.93 instead of 0.95
-of the answers with a confidence of 0.8 are right."""
+"""Beyond this, a lead only tells that nothing else is about the subject: without the cap, 0.93 instead of
+0.95 of the answers with a confidence of 0.8 are right."""
 _UNRELATED = 0.15
 """What a single passage's similarity is compared with."""
 

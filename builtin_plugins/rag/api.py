@@ -132,7 +132,7 @@ class DocumentShelf(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class DocumentOverview:
     """An answer about the documents themselves: its kind, such as ``count``, and what it cites as [1] …."""
 
     kind: str
@@ -492,7 +492,7 @@ def list_pipelines_over(
 
 
 @hookspec.first
-def answer_overview(platform: Platform, question: str, shelf: DocumentShelf) -> Overview | None:
+def answer_overview(platform: Platform, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
     """The answer to a question about the documents themselves, such as how many there are.
 
     None for any other question. Asked first, by every method, whether or not there is a model.

@@ -204,11 +204,18 @@ def _too_late(
 def identify_actor(platform: Platform, request: web.Request, authorization: str | None) -> Principal | None:
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
-    Asked for every request, including those for public routes; only the sessions that the kernel has accepted
-    are remembered, so cache what is slow. The kernel's own answer (bearer JWT, service token) comes last, so
+    Asked for every request, including those for public routes, unless `recall_actor` knows; so cache what
+    is slow. The kernel's own answer (bearer JWT, service token) comes last, so
     a plugin can add another scheme. An implementation that fails in any other way is reported and skipped,
     unless the database or the machine is at fault: then the request fails with 503 or 507. If it took too
     long and nobody else knows the credential, the answer is 503: raise Unauthorized for what is yours.
+    """
+
+
+@hookspec.first_now
+def recall_actor(platform: Platform, authorization: str) -> Principal | None:
+    """The sender of a credential that `identify_actor` has accepted, if all that it depends on is remembered
+    and still holds; it is asked first. None for anything else.
     """
 
 

@@ -54,7 +54,9 @@ class AccessControl:
             return ANONYMOUS
         authorization = sent[0] if sent else None
         if authorization is not None:
-            known = self._identity.recall(authorization)
+            known = self._identity.recall(authorization) or self._hooks.ask_now(
+                hookspecs.recall_actor, platform=platform, authorization=authorization
+            )
             if known is not None:
                 return known
         async with attempts or nullcontext():

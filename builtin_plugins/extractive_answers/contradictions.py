@@ -44,14 +44,14 @@ _VERSION = re.compile(
 """What tells versions of a document apart in its name, beside numbers."""
 
 
-class Conflict(NamedTuple):
+class Contradiction(NamedTuple):
     """Two sentences that contradict each other, by passage and index."""
 
     one: tuple[int, int]
     other: tuple[int, int]
 
 
-def find_conflict(window: Window, passages: Sequence[QuotablePassage]) -> Conflict | None:
+def find_contradiction(window: Window, passages: Sequence[QuotablePassage]) -> Contradiction | None:
     """What another document of the same name says differently than the window's best sentence.
 
     Documents of different names, such as the rules for two countries, may be about different things.
@@ -65,7 +65,7 @@ def find_conflict(window: Window, passages: Sequence[QuotablePassage]) -> Confli
     tokens = _tokens(sentence)
     for passage, index, other in _others(home, passages):
         if contradict(tokens, _tokens(other)):
-            return Conflict((window.passage, best), (passage, index))
+            return Contradiction((window.passage, best), (passage, index))
     return None
 
 
