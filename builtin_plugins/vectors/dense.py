@@ -44,6 +44,7 @@ class DenseIndex:
         self._building = threading.Lock()
         self._index = _exact_index(dimension)
         self._approximate = False
+        self._loading = False
         # Changes made while an approximate index is being built, to repeat on it; otherwise None.
         self._missed: list[Callable[[Any], None]] | None = None
 
@@ -67,10 +68,12 @@ class DenseIndex:
         return not self._approximate and self.count > self._exact_up_to
 
     def begin_loading(self) -> None:
-        """Nothing to prepare: vectors are cheap to add."""
+        """Until `end_loading`, added labels are new: looking for each among all of them takes longest."""
+        self._loading = True
 
     def end_loading(self) -> None:
-        """What was added is searchable already."""
+        """From now on, added labels may replace others."""
+        self._loading = False
 
     def add(self, labels: npt.ArrayLike, vectors: npt.ArrayLike) -> None:
         """Store `vectors` float32 [n, dimension] of length 1 under `labels` [n], replacing what they had.
@@ -80,7 +83,8 @@ class DenseIndex:
         """
         ids, rows = self._checked(labels, vectors)
         if len(ids):
-            self._change(lambda index: _replace(index, ids, rows))
+            put = _add if self._loading else _replace
+            self._change(lambda index: put(index, ids, rows))
 
     def remove(self, labels: npt.ArrayLike) -> None:
         """Forget `labels`; unknown ones are ignored."""
@@ -213,6 +217,10 @@ def _training_sample(halves: npt.NDArray[np.float16], size: int) -> Vectors:
 def _replace(index: Any, labels: Labels, vectors: Vectors) -> None:
     if index.ntotal:
         _remove(index, labels)
+    _add(index, labels, vectors)
+
+
+def _add(index: Any, labels: Labels, vectors: Vectors) -> None:
     _faiss()
     index.add_with_ids(vectors, labels)
 
