@@ -337,10 +337,12 @@ async def test_faults(
 async def test_a_private_address_is_refused(tmp_path: Path) -> None:
     async with platforms(tmp_path) as start:
         closed = await start("source_webdav")
-        async with source_at(closed.platform, "http://127.0.0.1:9/dav") as source:
-            async with aclosing(source.documents(None)) as listing:
-                with pytest.raises(SourceMisplaced):
-                    await anext(listing)
+        async with (
+            source_at(closed.platform, "http://127.0.0.1:9/dav") as source,
+            aclosing(source.documents(None)) as listing,
+        ):
+            with pytest.raises(SourceMisplaced):
+                await anext(listing)
 
 
 @pytest.mark.parametrize(
