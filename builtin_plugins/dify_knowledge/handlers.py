@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from aiohttp import hdrs, web
@@ -110,21 +111,28 @@ routes = RouteTable("Dify", service="rag-pipeline", token_scopes=("ask",))
 async def retrieve_for_dify(ctx: Context, body: DifyRetrieval) -> DifyRecords:
     """Search a knowledge base for Dify. Its API endpoint there is this address without `/retrieval`."""
     try:
-        wanted = rag.filter_from_dify(body.metadata_condition)
-    except ValueError as error:
-        raise Unprocessable(
-            [{"type": "value_error", "loc": ["body", "metadata_condition"], "msg": str(error), "input": None}]
-        ) from None
-    passages = await ctx.platform.hooks.ask(
-        rag.search_passages,
-        ctx.caller,
-        body.query,
-        body.retrieval_setting.top_k,
-        [body.knowledge_id],
-        None if wanted is None else wanted.model_dump(mode="json", exclude_unset=True),
-    )
+        passages = await ctx.platform.hooks.ask(
+            rag.search_passages,
+            ctx.caller,
+            body.query,
+            body.retrieval_setting.top_k,
+            [body.knowledge_id],
+            rag.filter_from_dify(body.metadata_condition),
+        )
+    except Unprocessable as refused:
+        raise Unprocessable([{**one, "loc": _place(one["loc"])} for one in refused.detail]) from None
     least = body.retrieval_setting.score_threshold or 0.0
     return DifyRecords(records=[_record(one) for one in passages or () if one.score >= least])
+
+
+def _place(loc: Sequence[str | int]) -> list[str | int]:
+    """Where in a request of Dify's a filter is wrong, from its place in ours."""
+    if list(loc[:2]) != ["body", "metadata_filter"]:
+        return list(loc)
+    condition = loc[3:4] if list(loc[2:3]) == ["filters"] else ()
+    part = {"key": "name", "value": "value"}.get(str(loc[-1])) if condition else None
+    conditions = ["conditions", *condition] if condition else []
+    return ["body", "metadata_condition", *conditions, *([part] if part else [])]
 
 
 def _record(passage: rag.Passage) -> DifyRecord:

@@ -8,6 +8,7 @@ import email
 import mimetypes
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from email.errors import MessageError
 from email.message import Message
@@ -96,8 +97,9 @@ def _note_properties(message: Message) -> None:
     """Note the headers by which people look for messages."""
     note_property("subject", _header(message, "Subject"))
     note_property("from", _header(message, "From"))
-    written = [_header(message, name) for name in ("To", "Cc")]
-    note_property("to", *(_shown(*one) for one in getaddresses(list(filter(None, written))) if any(one)))
+    with suppress(*_HEADER_FAULTS):
+        written = [_header(message, name) for name in ("To", "Cc")]
+        note_property("to", *(_shown(*one) for one in getaddresses(list(filter(None, written))) if any(one)))
     note_property("sent", _header(message, "Date"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from builtin_plugins.documents.text.encoding import read_lines
 _FENCE: Final = "---"
 _ENDS: Final = (_FENCE, "...")
 _MOST_LINES: Final = 100
+_MOST_ITEMS: Final = 100
 _LONGEST_LINE: Final = 1_000
 _FIELDS: Final[Mapping[str, PropertyName]] = {
     "title": "title",
@@ -32,6 +32,7 @@ _FIELDS: Final[Mapping[str, PropertyName]] = {
     "lastmod": "modified",
 }
 _LISTS: Final = frozenset({"tags", "keywords"})
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 def note_front_matter(path: Path) -> None:
@@ -52,7 +53,8 @@ def note_front_matter(path: Path) -> None:
     else:
         return
     try:
-        found = yaml.safe_load("\n".join(lines))
+        # Texts, lists and mappings only: what tags and merged mappings make can be anything, of any size.
+        found = yaml.load("\n".join(lines), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return
     for key, value in found.items() if isinstance(found, dict) else ():
@@ -62,10 +64,7 @@ def note_front_matter(path: Path) -> None:
 
 
 def _texts(name: PropertyName, value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [one for item in value[:100] for one in _texts(name, item) if not isinstance(item, list)]
-    if isinstance(value, date):
-        return [value.isoformat()]
-    if isinstance(value, str):
-        return listed(value) if name in _LISTS else [value]
-    return [str(value)] if isinstance(value, int | float) else []
+    """The texts of a field: itself, or the items of its list; what is inside these is left out."""
+    items = value[:_MOST_ITEMS] if isinstance(value, list) else [value]
+    texts = [one for one in items if isinstance(one, str) and one not in _NULLS]
+    return [item for one in texts for item in listed(one)] if name in _LISTS else texts

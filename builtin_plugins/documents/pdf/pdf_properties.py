@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,7 @@ def note_pdf_properties(document: pypdfium2.PdfDocument, path: Path) -> None:
 
 def _note_xmp(path: Path) -> None:
     """Note what is in the only packet of XMP (ISO 16684-1); of several, most are of pictures."""
-    packets = list(_packets(path))
+    packets = list(islice(_packets(path), 2))
     if len(packets) != 1:
         return
     root = etree.fromstring(packets[0], safe_parser())

@@ -41,6 +41,8 @@ _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_799.0  # the years 1 and 999
 _PARTS: Final = ("contains", "starts_with", "ends_with")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _NEGATIVE: Final = ("ne", "nin", "exists")
+_MOST_PERIODS: Final = 200
+"""Each is a comparison of its own, and SQLite limits how many follow each other."""
 _OPPOSITES: Final[Mapping[str, str]] = {"ne": "eq", "nin": "in"}
 
 
@@ -176,12 +178,16 @@ class FilterCompiler:
         return self._among(field, operator, spans)
 
     def _among(self, field: FieldDefinition, operator: str, spans: Sequence[TimeSpan]) -> Where:
-        if not field.of_row:
-            return or_(false(), *(_within(MetadataValue.number, operator, one) for one in spans))
-        column = ROW_COLUMNS[field.name]
-        bound = _moment if field.kind == "date" else _plain
-        conditions = (_within(column, operator, one, bound) for one in spans)
-        return and_(column.is_not(None), or_(false(), *conditions))
+        column: Any = ROW_COLUMNS[field.name] if field.of_row else MetadataValue.number
+        is_moment = field.of_row and field.kind == "date"
+        bound: Callable[[float], Any] = _moment if is_moment else _plain if field.of_row else float
+        if operator in ("eq", "in") and all(one.end is None for one in spans):
+            condition = bool_of(column.in_({one.start: bound(one.start) for one in spans}.values()))
+        elif len(spans) > _MOST_PERIODS:
+            raise ValueError(f"takes at most {_MOST_PERIODS} days, months or years; use gte and lt")
+        else:
+            condition = or_(false(), *(_within(column, operator, one, bound) for one in spans))
+        return and_(column.is_not(None), condition) if field.of_row else condition
 
 
 def _single(node: FieldCondition, loc: Loc) -> Test:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from builtin_plugins.rag.filters.grammar import (
-    MOST_CONDITIONS,
-    FieldCondition,
-    FilterGroup,
-    FilterNegation,
-    MetadataFilter,
-    Operator,
-)
+from builtin_plugins.rag.filters.grammar import MOST_CONDITIONS, Operator
 
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
-_Node: TypeAlias = FieldCondition | FilterGroup | FilterNegation
+_NUMBER: Final = re.compile(r"[+-]?\d{1,20}(\.\d{1,20})?", re.ASCII)
 _YEAR: Final = 4
 
 DifyOperator = Literal[
@@ -52,29 +44,27 @@ class DifyCondition(BaseModel):
 
 
 class MetadataCondition(BaseModel):
-    """What Dify sends as `metadata_condition`."""
+    """What Dify sends as `metadata_condition`; either part may be null."""
 
-    logical_operator: Literal["and", "or"] = "and"
-    conditions: list[DifyCondition] = Field(max_length=MOST_CONDITIONS)
+    logical_operator: Literal["and", "or"] | None = "and"
+    conditions: list[DifyCondition] | None = Field(None, max_length=MOST_CONDITIONS)
 
 
-def filter_from_dify(given: MetadataCondition | None) -> MetadataFilter | None:
-    """The same filter in our grammar; None for one without conditions. Raises ValueError for a value that an
-    operator can't have.
+def filter_from_dify(given: MetadataCondition | None) -> dict[str, Any] | None:
+    """The same filter as clients send it, with the conditions in their order as its `filters`; None for one
+    without conditions. What they can't be is noticed as in any filter.
     """
     if given is None or not given.conditions:
         return None
-    return MetadataFilter(
-        FilterGroup(type=given.logical_operator, filters=[_node(one) for one in given.conditions])
-    )
+    return {"type": given.logical_operator or "and", "filters": [_node(one) for one in given.conditions]}
 
 
-def _node(condition: DifyCondition) -> _Node:
+def _node(condition: DifyCondition) -> dict[str, Any]:
     names = [condition.name] if isinstance(condition.name, str) else condition.name
     operator, value, negated = _READ[condition.comparison_operator](condition.value)
-    tests: Sequence[Any] = [FieldCondition(type=operator, key=name, value=value) for name in names]
-    node = tests[0] if len(tests) == 1 else FilterGroup(type="or", filters=list(tests))
-    return FilterNegation(type="not", filter=node) if negated else node
+    tests = [{"type": operator, "key": name, "value": value} for name in names]
+    node = tests[0] if len(tests) == 1 else {"type": "or", "filters": tests}
+    return {"type": "not", "filter": node} if negated else node
 
 
 _Read: TypeAlias = tuple[Operator, Any, bool]

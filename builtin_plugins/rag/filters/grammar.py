@@ -33,6 +33,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 DEEPEST: Final = 8
 MOST_CONDITIONS: Final = 64
 MOST_VALUES: Final = 500
+MOST_IN_ALL: Final = 1_000
+"""Values of a whole filter: databases allow some ten thousand parameters, and take long for as many."""
 LONGEST_VALUE: Final = 512
 
 FilterValue: TypeAlias = (
@@ -132,7 +134,7 @@ FilterNode: TypeAlias = Annotated[
 
 def _check_size(given: Any) -> Any:
     """Refuse what is too deep or too much before it is read."""
-    levels, conditions = [given], 0
+    levels, conditions, values = [given], 0, 0
     for depth in range(1, DEEPEST + 2):
         if depth > DEEPEST:
             raise ValueError(f"a filter may have at most {DEEPEST} levels")
@@ -144,9 +146,14 @@ def _check_size(given: Any) -> Any:
             elif form == "‹not›" and isinstance(one, Mapping):
                 inner.append(one["filter"])
             else:
-                conditions += len(one) if form == "‹short›" and isinstance(one, Mapping) else 1
+                sent = one if form == "‹short›" else {"": one.get("value")}
+                sent = sent if isinstance(sent, Mapping) else {"": None}
+                conditions += len(sent)
+                values += sum(len(each) if isinstance(each, list) else 1 for each in sent.values())
         if conditions + len(inner) > MOST_CONDITIONS:
             raise ValueError(f"a filter may have at most {MOST_CONDITIONS} conditions")
+        if values > MOST_IN_ALL:
+            raise ValueError(f"a filter may have at most {MOST_IN_ALL:,} values in all")
         if not inner:
             return given
         levels = inner

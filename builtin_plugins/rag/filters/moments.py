@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 _PERIOD: Final = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 _RELATIVE: Final = re.compile(r"(now|today)(?:([+-])(\d{1,5})([hdwmy]))?", re.ASCII)
-_MAYBE_RELATIVE: Final = re.compile(r'"\s*(now|today)')
+_MAYBE_RELATIVE: Final = re.compile(r"now|today")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,6})?)?(Z|[+-]\d\d:?\d\d)", re.ASCII)
 _LAST_YEAR: Final = 9998  # a later period would end after the last representable moment
 REMEDY: Final = (

@@ -13,6 +13,7 @@ from builtin_plugins.rag.metadata.fields import FieldDefinition
 from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, nfc, value_of
 from builtin_plugins.rag.metadata.people import NOBODY, People
 from kernel.sdk import Unprocessable
+from kernel.sdk.storage import first_unfit
 
 MOST_FIELDS: Final = 64
 MOST_VALUES: Final = 100
@@ -106,17 +107,15 @@ def metadata_in(form: Mapping[str, str], name: str = "metadata") -> dict[str, An
     if not form.get(name, "").strip():
         return None
     try:
-        found = json.loads(form[name], parse_constant=_refuse)
+        found = json.loads(form[name])
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         hint = 'must be a JSON object such as {"tags": ["travel"], "year": 2026}'
         raise Unprocessable.field(("body", name), hint, form[name][:_SHOWN])
+    if unfit := first_unfit(found):
+        raise Unprocessable.field(("body", name, *unfit[0]), unfit[1])
     return found
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _short(given: object) -> object:

@@ -18,25 +18,43 @@ _BY_NAME = Prepared(
         _ACCOUNT.c.deleted_at.is_(None),
     )
 )
+_LARGEST_ID: Final = 2**31 - 1
+_LONGEST_ID: Final = 10
 
 
 @dataclass(frozen=True)
 class People:
-    """Accounts that a caller sees: by what was given for them, their ids, and their names by id."""
+    """Accounts that a caller sees: their ids by their names in small letters, and their names by id."""
 
     ids: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
 
     def find(self, given: object) -> int | None:
-        """The account that was given by its id, its name, or as it is shown; None if the caller sees none."""
-        return self.ids.get(_key(given) or "")
+        """The account that was given by its id, its name, or as it is shown; None if the caller sees none.
+
+        A name may be a number: what is written as a text is first of all a name.
+        """
+        key = _key(given)
+        found = self.ids.get(key) if isinstance(key, str) else None
+        number = _number(key)
+        return found if found is not None or number not in self.names else number
 
 
-def _key(given: object) -> str | None:
+def _key(given: object) -> int | str | None:
+    """An id, or a text that may be a name or an id; None for anything else."""
     value = given.get("id") if isinstance(given, Mapping) else given
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    return str(value).strip().casefold()
+    if isinstance(given, Mapping):
+        return _number(value)
+    return value if isinstance(value, int) else value.strip().casefold()
+
+
+def _number(key: int | str | None) -> int | None:
+    """The id that was given."""
+    if isinstance(key, str):
+        key = int(key) if key.isascii() and key.isdecimal() and len(key) <= _LONGEST_ID else None
+    return key if key is not None and 0 < key <= _LARGEST_ID else None
 
 
 NOBODY: Final = People()
@@ -44,13 +62,13 @@ NOBODY: Final = People()
 
 async def find_people(caller: Caller, given: Iterable[object]) -> People:
     """The accounts that were given and that the caller sees."""
-    keys = {key for one in given if (key := _key(one)) and key.isprintable()}
-    numbers = {int(key) for key in keys if key.isascii() and key.isdecimal() and len(key) < 10}
-    rows = await caller.platform.database.read(_BY_NAME.all, {"wanted": sorted(keys)}) if keys else []
+    keys = {_key(one) for one in given}
+    numbers = {number for key in keys if (number := _number(key)) is not None}
+    texts = sorted(key for key in keys if isinstance(key, str) and key.isprintable())
+    rows = await caller.platform.database.read(_BY_NAME.all, {"wanted": texts}) if texts else []
     by_name = {row["username_key"]: row["id"] for row in rows}
     names = await names_of(caller, {*numbers, *by_name.values()})
-    ids = {**{str(number): number for number in numbers}, **by_name}
-    return People({key: account_id for key, account_id in ids.items() if account_id in names}, names)
+    return People({key: account_id for key, account_id in by_name.items() if account_id in names}, names)
 
 
 async def names_of(caller: Caller, account_ids: Iterable[int]) -> dict[int, str]:

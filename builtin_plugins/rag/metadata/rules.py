@@ -68,7 +68,7 @@ def _whoever(definition: FieldDefinition, given: object) -> People:
     if definition.kind != "person":
         return NOBODY
     several = given if isinstance(given, list) else [given]
-    return People({str(one): one for one in several if isinstance(one, int)})
+    return People(names={one: "" for one in several if isinstance(one, int)})
 
 
 def read_rules(session: Session, kb_id: str) -> PathRules | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import re
@@ -27,13 +28,15 @@ from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
 _ID, _PATH = "document_id", "path"
 _SEPARATOR: Final = "|"
-_PARTED: Final = re.compile(r"(?<!\\)\|")
+_PART: Final = re.compile(r"(?:[^\\|]|\\.?)+")
 _DELIMITERS: Final = ",;\t"
 _AT_ONCE: Final = 500
 _MOST_ROWS: Final = 100_000
 _MOST_PROBLEMS: Final = 50
 _FORMULA: Final = ("=", "+", "-", "@", "\t")
-"""A spreadsheet runs a text that begins like this, so it is written behind an apostrophe."""
+"""A spreadsheet runs a text that begins like this, so it is written behind an apostrophe; so is one that
+begins so already.
+"""
 
 _Row = tuple[tuple[str, str | None], Mapping[str, Sequence[FieldValue]]]
 """A document's id and path, and its values."""
@@ -59,6 +62,10 @@ async def write_table(caller: Caller, kb_id: str) -> str:
         for value in values[name]
     }
     names = await names_of(caller, ids)
+    return await asyncio.to_thread(_written, definitions, rows, names)
+
+
+def _written(definitions: Sequence[FieldDefinition], rows: Sequence[_Row], names: Mapping[int, str]) -> str:
     target = io.StringIO(newline="")
     writer = csv.writer(target)
     writer.writerow([_ID, _PATH, *(one.name for one in definitions)])
@@ -97,12 +104,12 @@ def _escaped(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
 
 
 def _original(cell: str) -> str:
     text = cell.strip()
-    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+    return text[1:] if text[:1] == "'" and text.lstrip("'").startswith(_FORMULA) else text
 
 
 def read_table(raw: bytes) -> MetadataTable:
@@ -161,10 +168,19 @@ async def apply_table(caller: Caller, kb_id: str, table: MetadataTable) -> Metad
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable.
     """
     fields = await caller.platform.database.read(fields_of, kb_id)
-    given = [_given(fields, table.columns, row) for _, row in table.rows]
+    given = await asyncio.to_thread(_persons, fields, table)
     people = await look_up_people(caller, kb_id, given)
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_apply, scope, kb_id, table, people)
+
+
+def _persons(fields: Mapping[str, FieldDefinition], table: MetadataTable) -> list[dict[str, Any]]:
+    """The cells in which there are accounts, by line and field."""
+    persons = {name for name, one in fields.items() if one.kind == "person"}
+    if persons.isdisjoint(table.columns):
+        return []
+    found = (_given(fields, table.columns, row) for _, row in table.rows)
+    return [{name: one[name] for name in persons.intersection(one)} for one in found]
 
 
 def _given(
@@ -177,7 +193,7 @@ def _given(
             continue
         text, definition = _original(cell), fields.get(name)
         if definition is not None and definition.many and text:
-            parts = (_unescaped(one).strip() for one in _PARTED.split(text))
+            parts = (_unescaped(one).strip() for one in _PART.findall(text))
             found[name] = [one for one in parts if one] or None
         else:
             found[name] = text or None
@@ -230,13 +246,18 @@ def _set_row(
 ) -> None:
     """Set what a row says differently: what stays the same keeps its origin."""
     for name, value in row.items():
+        winning = layers.winning(name)
+        before = () if winning is None else winning[1]
+        # An account that this caller doesn't see is written as its id, and may stay.
+        is_person = given.fields[name].kind == "person"
+        if is_person and [one.text for one in before] == (value if isinstance(value, list) else [value]):
+            continue
         try:
             values = given.read_field(name, value)
         except FieldRefused as error:
             problems.append((line, name, error.why))
             continue
-        winning = layers.winning(name)
-        if values != (() if winning is None else winning[1]):
+        if values != before:
             layers.set("hand", {name: values})
 
 

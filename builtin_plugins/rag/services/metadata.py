@@ -212,7 +212,7 @@ def count_values(session: Session, base_id: str, document_ids: Collection[str] |
 
 
 def remove_person(unit: Unit, account_id: int) -> None:
-    """Remove a deleted account from the fields of persons."""
+    """Remove a deleted account from the fields of persons, and from the rules that give them values."""
     fields = select(MetadataField.knowledge_base_id, MetadataField.name)
     persons = fields.where(MetadataField.kind == "person").order_by(MetadataField.knowledge_base_id)
     for base_id, name in unit.session.execute(persons).all():
@@ -224,3 +224,11 @@ def remove_person(unit: Unit, account_id: int) -> None:
             removed += result.rowcount
         if removed:
             raise_version(unit.session, base_id)
+        rules = (MetadataRule.knowledge_base_id == base_id) & (MetadataRule.field == name)
+        for rule in unit.session.scalars(select(MetadataRule).where(rules)):
+            several = rule.value if isinstance(rule.value, list) else [rule.value]
+            left = [one for one in several if one != account_id]
+            if not left:
+                unit.session.delete(rule)
+            elif left != several:
+                rule.value = left

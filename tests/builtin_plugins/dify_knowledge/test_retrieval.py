@@ -102,23 +102,23 @@ async def test_knowledge_that_is_not_there_or_not_theirs(running: Running, conne
     assert missing.json() == theirs.json() and missing.json()["error_code"] == 2001
 
 
+def _condition(name: Any, operator: str, value: Any) -> dict[str, Any]:
+    condition = {"name": name, "comparison_operator": operator, "value": value}
+    return {"metadata_condition": {"logical_operator": None, "conditions": [condition]}}
+
+
 @pytest.mark.parametrize(
     ("fields", "names"),
     [
         ({"query": " "}, "query"),
         ({"retrieval_setting": {"top_k": 0}}, "retrieval_setting.top_k"),
-        (
-            {
-                "metadata_condition": {
-                    "conditions": [{"name": "no", "comparison_operator": "is", "value": "x"}]
-                }
-            },
-            "no",
-        ),
-        (
-            {"metadata_condition": {"conditions": [{"name": "year", "comparison_operator": "~"}]}},
-            "comparison_operator",
-        ),
+        (_condition("no", "is", "x"), "metadata_condition.conditions.0.name"),
+        (_condition("n" * 65, "is", "x"), "metadata_condition.conditions.0.name"),
+        (_condition("title", "is", None), "metadata_condition.conditions.0"),
+        (_condition("title", "is", "x" * 513), "metadata_condition.conditions.0.value"),
+        (_condition("size_bytes", "=", "9" * 5000), "metadata_condition.conditions.0.value"),
+        (_condition(["title"] * 65, "is", "x"), "metadata_condition"),
+        (_condition("year", "~", 1), "metadata_condition.conditions.0.comparison_operator"),
     ],
 )
 async def test_wrong_requests_name_the_field(
@@ -126,4 +126,5 @@ async def test_wrong_requests_name_the_field(
 ) -> None:
     answer = await connected.retrieve(**fields)
     assert answer.status == 422 and answer.json()["error_code"] == 422
-    assert names in answer.json()["error_msg"]
+    assert answer.json()["error_msg"].startswith(f"{names}: ")
+    assert "pydantic" not in answer.json()["error_msg"]

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from contextvars import copy_context
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,32 @@ def test_broken_properties_only_cost_themselves(
     _word(path)
     rewrite(path, lambda name, data: damage(data) if name == "docProps/core.xml" else data)
     assert "title" not in read(path, parser)
+
+
+_STEPS = list(pairwise("abcdefghij"))
+_NESTED = "".join(f"{name}: &{name} [{','.join([f'*{one}'] * 10)}]\n" for one, name in _STEPS)
+_MERGED = "".join(f"{name}: &{name} {{<<: [{','.join([f'*{one}'] * 10)}]}}\n" for one, name in _STEPS)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "x: !!bool maybe",
+        "x: !!int ''",
+        "x: !!timestamp soon",
+        "tags: &tags [*tags]",
+        f"a: &a [x]\n{_NESTED}tags: *j",
+        f"a: &a {{x: y}}\n{_MERGED}",
+    ],
+)
+def test_front_matter_of_any_kind_costs_neither_the_text_nor_time(tmp_path: Path, fields: str) -> None:
+    (path := tmp_path / "a.md").write_text(f"---\n{fields}\n---\nText.\n")
+    assert read(path, "markdown") == {}
+
+
+def test_addresses_that_no_mail_can_have_only_cost_themselves(tmp_path: Path) -> None:
+    (path := tmp_path / "a.eml").write_text(f"Subject: Tides\nTo: {'(' * 3000}\n\nText.\n")
+    assert read(path, "email") == {"subject": "Tides"}
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ async def test_values_come_with_an_upload_and_are_shown_as_their_kind(
     assert sent.status == 202, sent.body
     assert list(problems(await send(ann, base, owner="a\0b"))) == ["body.metadata.owner"]
     assert list(problems(await send(ann, base, owner="\ud800"))) == ["body.metadata.owner"]
+    infinite = await ann.post(
+        f"{BASES}/{base}/upload", data=form_of(TEXT, "a.md", metadata='{"year": 1e999}')
+    )
+    assert list(problems(infinite)) == ["body.metadata.year"]
+    assert infinite.json()["detail"][0]["input"] is None
     wanted = {
         "year": 2026,
         "until": "2026-03-01",
@@ -352,10 +357,51 @@ async def test_a_deleted_account_is_nobodys_value(running: Running) -> None:
     given = {"owner": bob.user["username"], "note": str(bob.user["id"])}
     document = (await send(admin, base, **given)).json()["document_id"]
     assert (await record(admin, base, document))["metadata"]["owner"]["id"] == bob.user["id"]
+    await declare(admin, base, "readers", "person", many=True)
+    both = [bob.user["id"], admin.user["id"]]
+    rules = [{"pattern": "**", "field": "owner", "value": bob.user["id"]}]
+    rules.append({"pattern": "**", "field": "readers", "value": both})
+    await put_rules(running, admin, base, *rules)
     assert (await admin.delete(f"/v1/auth/users/{bob.user['id']}", json={})).status in (200, 202)
     await running.run_jobs()
     found = (await record(admin, base, document))["metadata"]
     assert ("owner" in found, found["note"]) == (False, str(bob.user["id"]))
+    later = (await send(admin, base, "Later.\n", "b.md")).json()["document_id"]
+    await running.run_jobs()
+    metadata = (await record(admin, base, later))["metadata"]
+    assert ("owner" in metadata, [one["id"] for one in metadata["readers"]]) == (False, both[1:])
+
+
+async def test_a_name_may_look_like_an_id(running: Running) -> None:
+    """An id is an id; what is written as text is first of all a name."""
+    admin = await running.user(role="admin")
+    other = await running.user(str(admin.user["id"]))
+    base = await make_base(admin)
+    await declare(admin, base, "owner", "person")
+    document = (await send(admin, base)).json()["document_id"]
+    mine, text = admin.user["id"], str(admin.user["id"])
+    for given, expected in ((mine, mine), ({"id": mine}, mine), (text, other.user["id"])):
+        shown = await change(admin, base, document, owner=given)
+        assert shown.json()["metadata"]["owner"]["id"] == expected
+    assert (await change(admin, base, document, owner=str(other.user["id"]))).status == 200
+
+
+@pytest.mark.each_database
+async def test_a_table_keeps_every_value(running: Running, ann: Actor) -> None:
+    """Also those with the signs that a table needs, and people whom its reader does not see."""
+    admin, stranger = await running.user(role="admin"), await somebody(running)
+    base = await make_base(ann)
+    await declare(ann, base, "owner", "person")
+    given = {"tags": ["back\\", "a|b", "\\|", "x"], "title": "'=1", "subject": "''-1"}
+    document = (await send(ann, base, **given)).json()["document_id"]
+    await running.run_jobs()
+    assert (await change(admin, base, document, owner=stranger.user["username"])).status == 200
+    path, before = f"{BASES}/{base}/metadata.csv", (await record(ann, base, document))["metadata"]
+    assert before["owner"] == {"id": stranger.user["id"], "name": None}
+    table = (await ann.get(path)).body
+    sent = await ann.put(path, data=table, headers={"Content-Type": "text/csv"})
+    assert sent.json() == {"documents": 0}, sent.body
+    assert (await record(ann, base, document))["metadata"] == before
 
 
 @pytest.mark.each_database
