@@ -144,7 +144,11 @@ class ListingPass:
 
     def _finish(self, unit: Unit, end: ListingEnd) -> None:
         run = hold_run(unit, self._run.id)
-        run.is_partial, run.cursor = end.only_changes, end.cursor
+        run.is_partial, run.cursor = end.only_changes, None
+        current = unit.session.get(SourceRecord, run.source_id)
+        listed = (self._source.settings, self._source.filters)
+        if current is not None and (current.settings, current.filters) == listed:
+            run.cursor = end.cursor
         unit.session.flush()
         self._pair_moved(unit.session, run)
         out = (ItemRecord.listed_by == self._pass) & (ItemRecord.state == "skipped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -13,6 +14,8 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
     SourceUnreachable,
 )
+from builtin_plugins.sources.models import RunRecord
+from kernel.sdk import utc_now
 from kernel.testing import audited
 from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.sources.conftest import Desk
@@ -273,6 +276,26 @@ async def test_new_filters_take_documents_out_and_back(desk: Desk) -> None:
         assert answer.status == 200, answer.body
         await desk.run()
         assert len(await desk.documents()) == left
+
+
+async def test_filters_that_change_during_a_run_apply_to_the_next(desk: Desk) -> None:
+    """Although nothing has changed at the source since the listing of that run."""
+    desk.shelf.contents, desk.shelf.cursor = texts(3), "1"
+    changes = []
+
+    def busy(_: str) -> None:
+        if not changes:
+            raise SourceThrottled(3600)
+
+    desk.shelf.opening = busy
+    assert (await desk.add())["state"] == "waiting"
+    changes.append(await desk.ann.patch(desk.path(), json={"filters": {"exclude": ["0.txt"]}}))
+    due = update(RunRecord).where(RunRecord.source_id == desk.source).values(resume_at=utc_now())
+    await desk.running.platform.database.write(lambda unit: unit.session.execute(due) and None)
+    await desk.tick()
+    assert (await desk.last_run())["state"] == "done"
+    await desk.run()
+    assert set(await desk.documents()) == {"1.txt", "2.txt"}
 
 
 async def test_a_dry_run_changes_nothing(desk: Desk) -> None:
