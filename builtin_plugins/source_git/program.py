@@ -70,13 +70,17 @@ class Repository:
         """The largest file."""
         return self._limits.source_git_file_mb * _MEGABYTE
 
+    @property
+    def _name(self) -> str:
+        """The branch in full: a tag may have the same name."""
+        return f"refs/heads/{self._settings.branch}" if self._settings.branch else "HEAD"
+
     async def head(self) -> str:
         """The commit of the branch at the server. Raises SourceFault."""
-        name = f"refs/heads/{self._settings.branch}" if self._settings.branch else "HEAD"
-        listed = await self._call("ls-remote", "--quiet", "--", self._settings.url, name)
+        listed = await self._call("ls-remote", "--quiet", "--", self._settings.url, self._name)
         for line in listed.decode(errors="replace").splitlines():
             commit, _, found = line.partition("\t")
-            if found == name:
+            if found == self._name:
                 return commit
         raise SourceMisplaced("The repository has no such branch, or is empty")
 
@@ -88,8 +92,7 @@ class Repository:
         await self._call("config", "remote.origin.url", self._settings.url)
         await self._call("config", "remote.origin.promisor", "true")
         parts = ["--filter=blob:none"] if only_names else []
-        branch = self._settings.branch or "HEAD"
-        await self._call("fetch", "--quiet", "--depth=1", "--no-tags", *parts, "origin", branch)
+        await self._call("fetch", "--quiet", "--depth=1", "--no-tags", *parts, "origin", self._name)
         return (await self._call("rev-parse", "FETCH_HEAD")).decode().strip()
 
     async def names(self, commit: str) -> bytes:
