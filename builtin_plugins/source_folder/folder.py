@@ -47,13 +47,25 @@ class FolderSource:
 
     async def documents(self, since: str | None) -> Listing:
         """All files below the folder; there is no shorter way to what has changed."""
-        found = self._files(self._root, "")
+        found = self._files()
         while batch := await asyncio.to_thread(lambda: list(islice(found, _AT_ONCE))):
             for one in batch:
                 yield one
         yield ListingEnd()
 
-    def _files(self, folder: Path, above: str) -> Iterator[SourceItem]:
+    def _files(self) -> Iterator[SourceItem]:
+        """Every file; as deep as folders may be, without a call for each level."""
+        levels = [self._entries(self._root, "")]
+        while levels:
+            entry, path = next(levels[-1], (None, ""))
+            if entry is None:
+                levels.pop()
+            elif entry.is_dir(follow_symlinks=False):
+                levels.append(self._entries(Path(entry.path), f"{path}/"))
+            elif (item := self._item(entry, path)) is not None:
+                yield item
+
+    def _entries(self, folder: Path, above: str) -> Iterator[tuple[os.DirEntry[str], str]]:
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
@@ -65,15 +77,8 @@ class FolderSource:
             place = above or "the folder itself"
             raise ListingIncomplete(f"The server can't read {place}: {error.strerror}") from None
         for entry in listed:
-            if _TEMPORARY.fullmatch(entry.name):
-                continue
-            path = f"{above}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                yield from self._files(Path(entry.path), f"{path}/")
-            else:
-                item = self._item(entry, path)
-                if item is not None:
-                    yield item
+            if not _TEMPORARY.fullmatch(entry.name):
+                yield entry, f"{above}{entry.name}"
 
     def _item(self, entry: os.DirEntry[str], path: str) -> SourceItem | None:
         """A file; a link only if it leads to a file inside the folder."""
@@ -92,7 +97,7 @@ class FolderSource:
             etag=f"{content}-{found.st_ctime_ns}",
             path=shown,
             size=found.st_size,
-            modified=datetime.fromtimestamp(found.st_mtime, UTC),
+            modified=_moment(found.st_mtime),
             fingerprint=content,
             unavailable=None if shown == path else "its name is not valid UTF-8",
         )
@@ -138,6 +143,14 @@ class FolderSource:
         return number
 
 
+def _moment(seconds: float) -> datetime | None:
+    """A time on the disk, unless it is beyond every calendar."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
     """The folder itself, links resolved. Raises SourceMisplaced unless it is inside one that is allowed."""
     asked = Path(path)
@@ -145,7 +158,10 @@ def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
         raise SourceMisplaced(
             "No folder of the server may be a source; the operator can allow some in PLATFORM_SOURCE_FOLDERS"
         )
-    place = asked.resolve()
+    try:
+        place = asked.resolve()
+    except (ValueError, OSError, RuntimeError):  # no path at all, or links in a circle
+        raise SourceMisplaced("This is not the path of a folder") from None
     if not asked.is_absolute() or not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
         raise SourceMisplaced(
             "This folder may not be a source; the operator can allow it in PLATFORM_SOURCE_FOLDERS"

@@ -112,7 +112,7 @@ class RepositorySource:
 
 @asynccontextmanager
 async def open_repository(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
-    """Open a source of this kind; what is fetched is removed at the end, or by housekeeping. Raises SourceFault."""
+    """Open a source of this kind; what is fetched is removed at the end. Raises SourceFault."""
     settings = RepositorySettings.model_validate(setup.settings.model_dump())
     limits = setup.platform.settings_of(SourceGitSettings)
     place = setup.platform.scratch.new(".git")

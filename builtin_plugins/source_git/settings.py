@@ -10,7 +10,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kernel.sdk import Settings
 
-
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
 _URL: Final = re.compile(
     r"https?://([a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*|\[[0-9a-f:.]+\])(:\d{1,5})?"

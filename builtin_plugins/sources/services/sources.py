@@ -110,7 +110,8 @@ async def get(caller: Caller, source_id: str) -> SourceOut:
 async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> SourceOut:
     """Change it; new settings and filters apply from a whole listing on.
 
-    New settings for the credential of another account need another credential. Raises SourceNotFound, NotSourceOwner, SourceLeaving.
+    New settings for the credential of another account need another credential.
+    Raises SourceNotFound, NotSourceOwner, SourceLeaving.
     """
     platform, sight = caller.platform, await source_sight_of(caller)
     sent = wanted.model_fields_set

@@ -193,6 +193,10 @@ async def test_a_folder_from_end_to_end(desk: Desk, open_folder: Path) -> None:
         ("ab/c.md", "a/**", False),
         ("a+b.md", "a+b.*", True),
         ("a[1].md", "a[1].md", True),
+        ("a/b", "a*b", False),
+        ("a/b/c.md", "a/**c.md", True),
+        ("a/" * 400 + "a", "**/" * 80 + "b", False),  # no pattern keeps a run busy
+        ("a" * 250, "*a" * 120 + "b", False),
     ],
 )
 async def test_patterns(path: str, pattern: str, *, expected: bool) -> None:
