@@ -175,7 +175,7 @@ async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     settings = FolderSettings.model_validate(setup.settings.model_dump())
     allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)
     place = await asyncio.to_thread(allowed_folder, settings.path, allowed)
-    if not await asyncio.to_thread(place.is_dir):
+    if not await asyncio.to_thread(os.path.isdir, place):
         raise SourceUnreachable("The folder is not there, or the server may not see it")
     yield FolderSource(place)
 

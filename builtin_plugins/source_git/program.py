@@ -192,7 +192,10 @@ async def _permitted(platform: Platform, host: str, port: int) -> str:
 
 
 def _check_local(path: str, allowed: Sequence[str]) -> None:
-    place = Path(path).resolve()
+    try:
+        place = Path(path).resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        raise SourceMisplaced("There is no repository at this address") from None
     if not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
         raise SourceMisplaced(
             "This repository on the server may not be a source; the operator can allow it in "

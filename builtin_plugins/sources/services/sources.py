@@ -175,7 +175,7 @@ async def try_source(caller: Caller, source_id: str) -> SourceTested:
     platform, sight = caller.platform, await source_sight_of(caller)
     row = await platform.database.read(sight.source, source_id)
     kind = platform.resource(SOURCE_KINDS).of(row.kind)
-    settings = kind.settings.model_validate(row.settings)
+    settings = kind.settings.model_validate(_checked(kind, row.settings))
     secret = await read_credential(platform, row)
     setup = SourceSetup(platform, row.id, settings, secret)
     return await _try(kind, setup, SourceFilters.model_validate(row.filters))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -14,7 +15,7 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
     SourceUnreachable,
 )
-from builtin_plugins.sources.models import RunRecord
+from builtin_plugins.sources.models import ItemRecord, RunRecord
 from kernel.sdk import utc_now
 from kernel.testing import audited
 from tests.builtin_plugins.rag.rag_support import upload
@@ -74,6 +75,21 @@ async def test_a_renamed_item_keeps_its_document(desk: Desk, *, fingerprints: bo
     assert figures(await desk.run()) == {"found": 2, "moved": 1}
     after = await _ids(desk)
     assert (after["zero.txt"], desk.shelf.fetched) == (before["0.txt"], [])
+
+
+async def test_of_many_with_the_same_content_each_takes_one_document_along(desk: Desk) -> None:
+    database = desk.running.platform.database
+    desk.shelf.contents = {f"old/{at}.txt": b"The same licence." for at in range(3)}
+    await desk.add()
+    before = await database.read(_documents_of, desk.source)
+    desk.shelf.contents = {f"new/{at}.txt": b"The same licence." for at in range(4)}
+    assert figures(await desk.run()) == {"found": 4, "moved": 3, "added": 1}
+    after = await database.read(_documents_of, desk.source)
+    assert (len(after), before - after) == (4, set())
+
+
+def _documents_of(session: Session, source: str) -> set[str | None]:
+    return set(session.scalars(select(ItemRecord.document_id).where(ItemRecord.source_id == source)))
 
 
 async def _ids(desk: Desk) -> dict[str, str]:
@@ -336,11 +352,18 @@ async def test_a_document_deleted_here_stays_away_until_it_changes(desk: Desk) -
 
 
 @pytest.mark.parametrize(("documents", "left"), [("keep", 2), ("delete", 0)])
+@pytest.mark.parametrize("noted", [True, False])
 async def test_removing_a_source_keeps_or_deletes_its_documents(
-    desk: Desk, documents: str, left: int
+    desk: Desk, documents: str, left: int, *, noted: bool
 ) -> None:
+    """Also those that a killed run has stored without noting it."""
     desk.shelf.contents = texts(2)
     await desk.add()
+    if not noted:
+        killed = update(ItemRecord).where(ItemRecord.source_id == desk.source)
+        values = {"document_id": None, "etag": None, "state": "waiting"}
+        database = desk.running.platform.database
+        await database.write(lambda unit: unit.session.execute(killed.values(values)) and None)
     assert (await desk.ann.delete(desk.path())).status == 422
     answer = await desk.ann.delete(desk.path(f"?documents={documents}"))
     assert answer.status == 202

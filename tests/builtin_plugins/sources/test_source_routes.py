@@ -180,6 +180,15 @@ async def test_a_folder_from_end_to_end(desk: Desk, open_folder: Path) -> None:
     assert (run["state"], set(await desk.documents())) == ("failed", {"b.md"})
 
 
+async def test_a_path_that_no_disk_takes_is_a_problem_of_the_source(desk: Desk, open_folder: Path) -> None:
+    (open_folder / "circle").symlink_to(open_folder / "circle")
+    path = f"/v1/rag/knowledge-bases/{desk.base}/sources/test"
+    for name in ("x" * 300, "circle", "nothing"):
+        body = {"kind": "folder", "settings": {"path": str(open_folder / name)}}
+        answer = await desk.ann.post(path, json=body)
+        assert (answer.status, answer.json()["ok"]) == (200, False)
+
+
 @pytest.mark.parametrize(
     ("path", "pattern", "expected"),
     [
