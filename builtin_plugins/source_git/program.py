@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -23,6 +24,8 @@ from builtin_plugins.sources.api import (
 )
 from kernel.sdk import ChildFailed, ChildLimits, Children, OutgoingError, Platform, ResourceKey, split_list
 from kernel.sdk.outgoing import CheckedResolver, Destinations
+
+log = logging.getLogger("platform.source_git")
 
 _MEGABYTE: Final = 1024 * 1024
 _PAUSE: Final = 60.0
@@ -133,6 +136,7 @@ def _fault(failure: ChildFailed) -> SourceFault:
     for pattern, fault, text in _REASONS:
         if re.search(pattern, failure.said, re.IGNORECASE):
             return SourceThrottled(_PAUSE) if fault is SourceThrottled else fault(text)
+    log.warning("git ended with status %d: %s", failure.status, failure.said)
     return SourceUnreachable("The repository can't be fetched; the server's log says why")
 
 

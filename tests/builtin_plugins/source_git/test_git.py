@@ -199,12 +199,18 @@ async def test_a_token_is_sent_and_shown_nowhere(
     ("status", "fault"), [(429, SourceThrottled), (503, SourceUnreachable), (403, CredentialRefused)]
 )
 async def test_refusals_are_told_apart(
-    running: Running, server: GitServer, status: int, fault: type[SourceFault]
+    running: Running,
+    server: GitServer,
+    status: int,
+    fault: type[SourceFault],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """The log says what git said of one that is not known."""
     server.refusal = status
     async with opened(running.platform, server.url) as source:
         with pytest.raises(fault):
             await listed(source)
+    assert ("503" in caplog.text) is (status == 503)
 
 
 async def test_only_what_an_operator_allows(running: Running, server: GitServer, tmp_path: Path) -> None:
