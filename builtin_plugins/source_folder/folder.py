@@ -33,6 +33,7 @@ from kernel.sdk import split_list
 _AT_ONCE: Final = 500
 _PORTION: Final = 1024 * 1024
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMPORARY: Final = re.compile(
     r"\..*|~\$.*|#.*#|.*~|.*\.(tmp|temp|part|partial|crdownload|download|sw[op]|lock)|thumbs\.db|desktop\.ini",
     re.IGNORECASE,
@@ -127,11 +128,11 @@ class FolderSource:
         place = (self._root / path).resolve(strict=True)
         if not place.is_relative_to(self._root):
             raise FileNotFoundError(path)
-        above = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        above = os.open("/", _THROUGH)
         try:
-            *folders, name = place.relative_to(self._root).parts
+            *folders, name = place.parts[1:]
             for folder in folders:
-                below = os.open(folder, _FLAGS | os.O_DIRECTORY, dir_fd=above)
+                below = os.open(folder, _THROUGH, dir_fd=above)
                 os.close(above)
                 above = below
             number = os.open(name, _FLAGS, dir_fd=above)
