@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from builtin_plugins.extractive_answers.overview_questions import (
-    OverviewQuestion,
-    overview_question,
-    plain_text,
-)
+from builtin_plugins.extractive_answers.overview_questions import OverviewQuestion, plain_text
 from builtin_plugins.rag.api import (
     DocumentOverview,
     DocumentShelf,
@@ -34,11 +30,8 @@ _WORD = re.compile(r"\w+")
 _LITTLE = frozenset(["the", "a", "an", "of", "our", "my", "this", "that", "file", "document"])
 
 
-async def answer_overview(question: str, shelf: DocumentShelf) -> DocumentOverview | None:
-    """The answer to a question about the documents themselves; None for any other question."""
-    asked = overview_question(question)
-    if asked is None:
-        return None
+async def answer_overview(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
+    """The answer to a question about the documents themselves; None to a summary of what is none of them."""
     if asked.kind == "summary":
         return await _summary(asked, shelf)
     if asked.kind == "changes":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from builtin_plugins.extractive_answers.answering import answer
+from builtin_plugins.extractive_answers.overview_questions import overview_question
 from builtin_plugins.extractive_answers.overviews import answer_overview
 from builtin_plugins.rag.api import AskedWords, DocumentOverview, DocumentShelf, QuotablePassage, Support
 from kernel.sdk import Plugin, hookimpl
@@ -26,5 +27,8 @@ class ExtractiveAnswersPlugin(Plugin):
         return answer(question, passages)
 
     @hookimpl
-    async def answer_overview(self, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
-        return await answer_overview(question, shelf)
+    async def answer_overview(
+        self, question: str, open_shelf: Callable[[], DocumentShelf]
+    ) -> DocumentOverview | None:
+        asked = overview_question(question)
+        return None if asked is None else await answer_overview(asked, open_shelf())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builtin_plugins.pgvector.setup import Choice, open_vector_store
-from builtin_plugins.vectors.api import VECTOR_STORE, SqlVectorStore, VectorSettings
+from builtin_plugins.vectors.api import VECTOR_STORE, SqlVectorStore, VectorSettings, index_folders
 from kernel.sdk import Plugin, StoreNeeds, StoreOffer, Tables, hookimpl, plugin_base
 
 
@@ -40,7 +40,9 @@ def suits(needs: StoreNeeds) -> bool:
 async def open_store(needs: StoreNeeds) -> AsyncIterator[SqlVectorStore]:
     """The store that the setting stands for on this server. Raises StartupError."""
     choice: Choice = "pgvector" if needs.settings_of(VectorSettings).store == "pgvector" else "auto"
-    store = await open_vector_store(needs.database, choice, apply=needs.migrating)
+    store = await open_vector_store(
+        needs.database, choice, apply=needs.migrating, folders=index_folders(needs)
+    )
     if needs.serving:
         await store.start()
     try:

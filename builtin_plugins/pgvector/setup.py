@@ -16,7 +16,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from builtin_plugins.pgvector.store import PgVectorStore
-from builtin_plugins.vectors.api import PointRecord, SqlVectorStore
+from builtin_plugins.vectors.api import IndexFolders, PointRecord, SqlVectorStore
 from kernel.sdk import Database, StartupError, Unit
 from kernel.sdk.storage import installation_lock
 
@@ -82,24 +82,26 @@ class State:
             )
 
 
-async def open_vector_store(database: Database, choice: Choice, *, apply: bool) -> SqlVectorStore:
+async def open_vector_store(
+    database: Database, choice: Choice, *, apply: bool, folders: IndexFolders | None = None
+) -> SqlVectorStore:
     """The store that `choice` stands for on this database. With `apply`, pgvector is set up.
 
     Without it, a database that was never prepared is searched with FAISS until somebody prepares it. Raises
     StartupError if pgvector is required but unavailable.
     """
     if choice == "faiss" or (choice == "auto" and database.is_sqlite):
-        return SqlVectorStore(database)
+        return SqlVectorStore(database, folders=folders)
     try:
         ready = await prepare(database, apply=apply)
     except PgvectorUnfit as error:
         if choice == "pgvector":
             raise StartupError(f"{_SETTING} is 'pgvector', but {error}; or set it to 'auto'") from None
         log.info("vectors are searched with FAISS: %s", error)
-        return SqlVectorStore(database)
+        return SqlVectorStore(database, folders=folders)
     if not ready:
         log.warning("vectors are searched with FAISS until 'platformctl db upgrade' has prepared pgvector")
-    return PgVectorStore(database) if ready else SqlVectorStore(database)
+    return PgVectorStore(database, folders=folders) if ready else SqlVectorStore(database, folders=folders)
 
 
 async def prepare(database: Database, *, apply: bool) -> bool:

@@ -24,6 +24,7 @@ from builtin_plugins.pgvector.search import Nearest
 from builtin_plugins.vectors.api import (
     CollectionRecord,
     Follower,
+    IndexFolders,
     Judged,
     Labels,
     Point,
@@ -46,9 +47,11 @@ _WRITE = sql(
 class PgVectorStore(SqlVectorStore):
     """Points in SQL with their vectors beside them, in a table made by `pgvector_setup`."""
 
-    def __init__(self, database: Database, build_above: int = BUILD_ABOVE) -> None:
+    def __init__(
+        self, database: Database, build_above: int = BUILD_ABOVE, folders: IndexFolders | None = None
+    ) -> None:
         """`build_above` is the number of points above which a collection gets an HNSW graph."""
-        super().__init__(database)
+        super().__init__(database, folders=folders)
         self.graphs = Graphs(database, build_above)
 
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from builtin_plugins.rag.answering.quotations import QuotablePassage as Quotable
 from builtin_plugins.rag.answering.quotations import QuotableSentence as QuotableSentence
 from builtin_plugins.rag.answering.quotations import Quote as Quote
 from builtin_plugins.rag.answering.quotations import Support as Support
-from builtin_plugins.rag.answering.quotations import bare_text as bare_text
+from builtin_plugins.rag.answering.words import bare_text as bare_text
 from builtin_plugins.rag.contents import CONTENTS as CONTENTS
 from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
 from builtin_plugins.rag.contents import BaseContents as BaseContents
@@ -558,7 +558,9 @@ def list_pipelines_over(
 
 
 @hookspec.first
-def answer_overview(platform: Platform, question: str, shelf: DocumentShelf) -> DocumentOverview | None:
+def answer_overview(
+    platform: Platform, question: str, open_shelf: Callable[[], DocumentShelf]
+) -> DocumentOverview | None:
     """The answer to a question about the documents themselves, such as how many there are.
 
     None for any other question. Asked first, by every method, whether or not there is a model.

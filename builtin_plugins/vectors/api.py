@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, both_legs, fuse
 from builtin_plugins.vectors.fusion import weight_for as hybrid_weight
+from builtin_plugins.vectors.index_checks import indexes_built_before
+from builtin_plugins.vectors.index_folders import IndexFolders, index_folders
 from builtin_plugins.vectors.indexes import Follower
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord
 from builtin_plugins.vectors.protocol import (
@@ -40,6 +42,7 @@ __all__ = [
     "Follower",
     "GroupQuery",
     "Hit",
+    "IndexFolders",
     "Judged",
     "Labels",
     "Point",
@@ -54,6 +57,8 @@ __all__ = [
     "both_legs",
     "fuse",
     "hybrid_weight",
+    "index_folders",
+    "indexes_built_before",
     "searched_text",
 ]
 

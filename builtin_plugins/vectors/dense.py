@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels
@@ -38,12 +39,14 @@ class DenseIndex:
     """
 
     def __init__(self, dimension: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        self.folder: Path | None = None
         self._dimension = dimension
         self._exact_up_to = exact_up_to
         self._lock = SharedLock()
         self._building = threading.Lock()
         self._index = _exact_index(dimension)
         self._approximate = False
+        self._loading = False
         # Changes made while an approximate index is being built, to repeat on it; otherwise None.
         self._missed: list[Callable[[Any], None]] | None = None
 
@@ -66,6 +69,14 @@ class DenseIndex:
         """Whether the collection has outgrown the exact index: call `build_approximate` in the background."""
         return not self._approximate and self.count > self._exact_up_to
 
+    def begin_loading(self) -> None:
+        """Until `end_loading`, added labels are new: looking for each among all of them takes longest."""
+        self._loading = True
+
+    def end_loading(self) -> None:
+        """From now on, added labels may replace others."""
+        self._loading = False
+
     def add(self, labels: npt.ArrayLike, vectors: npt.ArrayLike) -> None:
         """Store `vectors` float32 [n, dimension] of length 1 under `labels` [n], replacing what they had.
 
@@ -74,7 +85,8 @@ class DenseIndex:
         """
         ids, rows = self._checked(labels, vectors)
         if len(ids):
-            self._change(lambda index: _replace(index, ids, rows))
+            put = _add if self._loading else _replace
+            self._change(lambda index: put(index, ids, rows))
 
     def remove(self, labels: npt.ArrayLike) -> None:
         """Forget `labels`; unknown ones are ignored."""
@@ -211,6 +223,10 @@ def _training_sample(halves: npt.NDArray[np.float16], size: int) -> Vectors:
 def _replace(index: Any, labels: Labels, vectors: Vectors) -> None:
     if index.ntotal:
         _remove(index, labels)
+    _add(index, labels, vectors)
+
+
+def _add(index: Any, labels: Labels, vectors: Vectors) -> None:
     _faiss()
     index.add_with_ids(vectors, labels)
 

@@ -16,6 +16,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from builtin_plugins.vectors.fusion import Labels, as_labels
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 
@@ -35,11 +37,24 @@ class GroupIndex:
     def __init__(self) -> None:
         import numpy as np
 
+        self.folder: Path | None = None
         self._guard = threading.Lock()
         self._slots: dict[str, int] = {}
         self._labels: Labels = np.empty(0, np.int64)
         self._owners: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._added: list[tuple[Labels, npt.NDArray[np.int64]]] = []
+
+    @property
+    def count(self) -> int:
+        with self._guard:
+            self._settle()
+            return len(self._labels)
+
+    def begin_loading(self) -> None:
+        """Added labels are settled when they are first needed, anyway."""
+
+    def end_loading(self) -> None:
+        """See `begin_loading`."""
 
     def add(self, labels: npt.ArrayLike, groups: Sequence[str]) -> None:
         """Store the labels [n] with their groups [n]."""

@@ -1,10 +1,17 @@
-"""The search indexes of one collection in this process, and how they follow its rows."""
+"""The search indexes of one collection in this process, and how they follow its rows.
+
+An index of more than a few points is opened from what was saved in files, if that belongs to this database,
+and catches up from there; otherwise it is loaded from the rows.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import select, tuple_
@@ -12,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels
 from builtin_plugins.vectors.groups import GroupIndex
+from builtin_plugins.vectors.index_saving import WORTH_SAVING, IndexShelf, OpenedIndex, now
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
 from kernel.sdk import Database, off_the_loop
@@ -20,9 +28,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from builtin_plugins.vectors.dense import DenseIndex
+    from builtin_plugins.vectors.index_folders import IndexFolders
     from builtin_plugins.vectors.text import InLanguage, TextIndex
 
+log = logging.getLogger("platform.vectors")
+
 _BATCH = 5000
+_WORTH_SAVING_AGAIN = 1000  # changed points, with which an opened index catches up in 0.2 seconds
 _HIGHEST = 2**62  # above every label
 
 Place = tuple[int, int]
@@ -32,7 +44,19 @@ _FIRST: Place = (0, _HIGHEST)
 
 
 class Derived(Protocol):
-    """The common interface of the indexes. All methods may be called from any thread."""
+    """The common interface of the indexes. All methods may be called from any thread.
+
+    `folder` is where its files are; None in memory.
+    """
+
+    folder: Path | None
+
+    @property
+    def count(self) -> int: ...
+
+    def begin_loading(self) -> None: ...
+
+    def end_loading(self) -> None: ...
 
     def add(self, labels: Any, values: Any, /) -> None: ...
 
@@ -50,14 +74,24 @@ class Follower(Generic[I]):
     """
 
     def __init__(
-        self, columns: Sequence[Any], make: Callable[[], I], decode: Callable[[list[Any]], Any]
+        self,
+        columns: Sequence[Any],
+        make: Callable[[], I],
+        decode: Callable[[list[Any]], Any],
+        shelf: IndexShelf[Any] | None = None,
     ) -> None:
-        """`decode` turns tuples of the columns' values into what the index takes."""
+        """`decode` turns tuples of the columns' values into what the index takes.
+
+        With a `shelf`, the index of a large collection is kept in files.
+        """
         self._columns = columns
         self._make = make
         self._decode = decode
+        self._shelf = shelf
         self._index: I | None = None
         self._version = 0
+        self._built_at = 0.0
+        self._unsaved = 0
 
     @property
     def index(self) -> I | None:
@@ -68,16 +102,88 @@ class Follower(Generic[I]):
         """Whether the index is loaded and at exactly the version of `record`."""
         return self._index is not None and self._version == record.version
 
+    @property
+    def filed(self) -> bool:
+        """Whether the index has files."""
+        return self._index is not None and self._index.folder is not None
+
+    @property
+    def version(self) -> int:
+        """The version of the collection that the index has."""
+        return self._version
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether the index is in memory but belongs into files."""
+        index, shelf = self._index, self._shelf
+        if index is None or shelf is None or index.folder is not None or shelf.folders.fault:
+            return False
+        return index.count >= WORTH_SAVING
+
+    @property
+    def wants_saving(self) -> bool:
+        """Whether enough has changed in its files since they were saved."""
+        return self.filed and self._unsaved >= _WORTH_SAVING_AGAIN
+
     async def load(self, database: Database, record: CollectionRecord) -> None:
+        """Open what was saved, or build an index from the rows."""
+        if not await self.open(database, record):
+            await self.build(database, record)
+
+    async def open(self, database: Database, record: CollectionRecord) -> bool:
+        """Open what was saved; returns whether there was something to open."""
+        opened = None if self._shelf is None else await self._shelf.open(database, record)
+        if opened is None:
+            return False
+        self._index, self._version, self._built_at = opened
+        self._unsaved = 0
+        return True
+
+    async def build(self, database: Database, record: CollectionRecord) -> None:
         """Load a new index in batches, so that nobody waits for it and it can be abandoned halfway.
 
         Points removed meanwhile may already be missing; all later changes are left to `catch_up`.
         """
-        index = await asyncio.to_thread(self._make)
-        last = _FIRST
+        built_at = now()
+        filed: I | None = None if self._shelf is None else await self._shelf.new(database, record, built_at)
+        try:
+            index = await asyncio.to_thread(self._make) if filed is None else filed
+            added = await self._fill(index, database, record)
+        except (OSError, ValueError) as error:
+            if filed is None:
+                raise
+            log.warning("an index is kept in memory, because its files can't be written: %s", error)
+            index = await asyncio.to_thread(self._make)
+            added = await self._fill(index, database, record)
+        self._index, self._version, self._built_at, self._unsaved = index, record.version, built_at, added
+
+    async def _fill(self, index: I, database: Database, record: CollectionRecord) -> int:
+        """Add all rows; returns how many."""
+        await asyncio.to_thread(index.begin_loading)
+        last, added = _FIRST, 0
         while rows := await database.read(self._batch, record, last):
             last = await asyncio.to_thread(self._add, index, rows)
-        self._index, self._version = index, record.version
+            added += len(rows)
+        await asyncio.to_thread(index.end_loading)
+        return added
+
+    async def save(
+        self,
+        database: Database,
+        record: CollectionRecord,
+        hold: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
+        """Save the files of the index; `hold` keeps others from changing it."""
+        shelf = self._shelf
+
+        @asynccontextmanager
+        async def unchanged() -> AsyncIterator[OpenedIndex[Any]]:
+            async with hold():
+                self._unsaved = 0
+                yield OpenedIndex(self._index, self._version, self._built_at)
+
+        if shelf is not None:
+            await shelf.save(database, record, unchanged)
 
     def catch_up(self, session: Session, record: CollectionRecord) -> I:
         """The index, brought to at least the version of `record` as the session sees it."""
@@ -85,7 +191,12 @@ class Follower(Generic[I]):
         if index is None or version < record.floor:
             index, version = off_the_loop(self._make), 0
         if version < record.version:
-            self._apply(session, record, index, version)
+            try:
+                self._apply(session, record, index, version)
+            except _NotWritten as error:
+                log.warning("an index is built again in memory: %s", error)
+                index = off_the_loop(self._make)
+                self._apply(session, record, index, 0)
             version = record.version
         self._index, self._version = index, version
         return index
@@ -93,10 +204,12 @@ class Follower(Generic[I]):
     def _apply(self, session: Session, record: CollectionRecord, index: I, version: int) -> None:
         gone = _tombstones(session, record, version) if version else ()
         if len(gone):
-            off_the_loop(partial(index.remove, gone))
+            off_the_loop(partial(_change, index, partial(index.remove, gone)))
+            self._unsaved += len(gone)
         last = (version, _HIGHEST)
         while rows := self._batch(session, record, last):
-            last = off_the_loop(partial(self._add, index, rows))
+            last = off_the_loop(partial(_change, index, partial(self._add, index, rows)))
+            self._unsaved += len(rows)
 
     def _batch(self, session: Session, record: CollectionRecord, last: Place) -> Sequence[Sequence[Any]]:
         """The next rows up to the version of `record`, in the order of the table's index."""
@@ -120,24 +233,47 @@ class Follower(Generic[I]):
         return rows[-1][1], rows[-1][0]
 
 
+class _NotWritten(Exception):
+    """The files of an index could not be changed."""
+
+
+T = TypeVar("T")
+
+
+def _change(index: Derived, change: Callable[[], T]) -> T:
+    """Change an index. Raises _NotWritten if its files can't be written; it can't be used any more."""
+    try:
+        return change()
+    except (OSError, ValueError, RuntimeError) as error:
+        if index.folder is None:
+            raise
+        raise _NotWritten(str(error)) from error
+
+
 class CollectionIndexes:
     """The indexes of one collection, each made when first needed: of vectors, of words, of groups."""
 
-    def __init__(self, dimension: int, exact_up_to: int) -> None:
+    def __init__(self, dimension: int, exact_up_to: int, folders: IndexFolders | None = None) -> None:
         self.dense: Follower[DenseIndex] = Follower(
             (PointRecord.vector,),
             lambda: _new_dense(dimension, exact_up_to),
             lambda rows: _decode([vector for (vector,) in rows], dimension),
         )
-        self.text: Follower[TextIndex] = text_follower()
+        self.text: Follower[TextIndex] = text_follower(folders)
         self.groups: Follower[GroupIndex] = Follower(
             (PointRecord.group_key,), GroupIndex, lambda rows: [group for (group,) in rows]
         )
 
+    @property
+    def filed(self) -> bool:
+        """Whether an index has files."""
+        return self.text.filed
 
-def text_follower() -> Follower[TextIndex]:
-    """An empty text index, to catch up."""
-    return Follower((PointRecord.text, PointRecord.payload), _new_text, _in_languages)
+
+def text_follower(folders: IndexFolders | None = None) -> Follower[TextIndex]:
+    """An empty text index, to load or to catch up."""
+    shelf = None if folders is None else IndexShelf(folders, "text", text_software, _text_in)
+    return Follower((PointRecord.text, PointRecord.payload), _text_in, _in_languages, shelf)
 
 
 def _tombstones(session: Session, record: CollectionRecord, after: int) -> Labels:
@@ -171,7 +307,14 @@ def _in_languages(rows: list[Any]) -> list[InLanguage]:
     return [InLanguage(searched_text(text, payload), payload.get(LANGUAGE)) for text, payload in given]
 
 
-def _new_text() -> TextIndex:
+def _text_in(folder: Path | None = None, parameters: Mapping[str, str] | None = None) -> TextIndex:
     from builtin_plugins.vectors.text import TextIndex
 
-    return TextIndex()
+    return TextIndex(folder, parameters)
+
+
+def text_software() -> str:
+    """All that the content of a text index depends on, besides the rows."""
+    from builtin_plugins.vectors.text import software
+
+    return software()

@@ -68,3 +68,18 @@ class TombstoneRecord(Base):
     label: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
     version: Mapped[int] = mapped_column(BigInteger)
+
+
+class SavedIndexRecord(Base):
+    """An index that some machine saved in files as of `version`.
+
+    A database that was set back to a state before that lacks the row, and the files are not used with it.
+    """
+
+    __tablename__ = "vectors_saved_index"
+    __table_args__ = (Index("ix_vectors_saved_index_collection_id_number", "collection_id", "number"),)
+
+    token: Mapped[str] = mapped_column(String(32), primary_key=True)
+    collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
+    version: Mapped[int] = mapped_column(BigInteger)
+    number: Mapped[int] = mapped_column(BigInteger)

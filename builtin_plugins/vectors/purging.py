@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord, SavedIndexRecord, TombstoneRecord
 from kernel.sdk import Database, Unit
 
 DROPPED = "dropped:"
@@ -48,5 +48,6 @@ def _remove_some(unit: Unit, collection_id: int) -> bool:
         removed: Any = unit.session.execute(delete(table).where(table.label.in_(some)))
         if removed.rowcount:
             return True
+    unit.session.execute(delete(SavedIndexRecord).where(SavedIndexRecord.collection_id == collection_id))
     unit.session.execute(delete(CollectionRecord).where(CollectionRecord.id == collection_id))
     return False

@@ -17,3 +17,18 @@ class VectorSettings(Settings):
         "database has it) or a plugin's store. Must be the same for all processes; change it only while none "
         "runs.",
     )
+    save_indexes: bool = Field(
+        True,
+        validation_alias=env("PLATFORM_VECTORS_SAVE_INDEXES"),
+        description="Keep the search indexes of knowledge bases with 2,000 passages or more in "
+        "PLATFORM_HOME/vectors, so that the first search after a start doesn't wait until they are built. "
+        "Turn it off if PLATFORM_HOME is on a network disk that several machines share.",
+    )
+    clear_seconds: float = Field(
+        3600.0,
+        ge=1,
+        validation_alias=env("PLATFORM_VECTORS_CLEAR_SECONDS"),
+        description="Within this time, words of deleted documents are gone from the files of saved search "
+        "indexes, while the platform runs; building such an index again takes about 10 seconds of one core "
+        "for 100,000 passages.",
+    )

@@ -23,6 +23,8 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
 from builtin_plugins.vectors.groups import KeptSelections, group_names
+from builtin_plugins.vectors.index_folders import IndexFolders
+from builtin_plugins.vectors.index_tidying import IndexTidying
 from builtin_plugins.vectors.indexes import CollectionIndexes, Follower, text_follower
 from builtin_plugins.vectors.locks import AsyncSharedLock
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
@@ -47,7 +49,7 @@ from builtin_plugins.vectors.protocol import (
 )
 from builtin_plugins.vectors.purging import purge, set_aside
 from builtin_plugins.vectors.upkeep import Upkeep
-from kernel.sdk import Database, Unit, in_abandonable_thread, off_the_loop
+from kernel.sdk import Database, Unit, in_abandonable_thread, lasting, off_the_loop
 from kernel.sdk.storage import insert_new
 
 if TYPE_CHECKING:
@@ -65,9 +67,15 @@ _CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
 class SqlVectorStore:
     """Points in SQL, FAISS and BM25 indexes in this process."""
 
-    def __init__(self, database: Database, *, exact_up_to: int = EXACT_UP_TO) -> None:
-        """`exact_up_to` is the number of points up to which searches compare all vectors."""
+    def __init__(
+        self, database: Database, *, exact_up_to: int = EXACT_UP_TO, folders: IndexFolders | None = None
+    ) -> None:
+        """`exact_up_to` is the number of points up to which searches compare all vectors.
+
+        With `folders`, the indexes of large collections are kept in files.
+        """
         self._database = database
+        self.folders = folders
         self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
         self._guard = threading.Lock()  # of `_loaded`, which searches in several threads use
@@ -76,6 +84,7 @@ class SqlVectorStore:
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
         self._has_dropped = False
+        self._tidying: asyncio.Task[None] | None = None
 
     def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
@@ -147,7 +156,9 @@ class SqlVectorStore:
         unit.session.execute(set_aside(found.id))
 
         async def forget() -> None:
-            self._forget(found.id)
+            self.forget(found.id)
+            if self.folders is not None:
+                await asyncio.to_thread(self.folders.drop, found.id)
             self._begin_purge()
 
         unit.after_commit(forget)
@@ -230,19 +241,45 @@ class SqlVectorStore:
         if dense is not None and dense.wants_approximate:
             name = f"building the approximate index of {collection}"
             self._upkeep.begin(name, lambda: in_abandonable_thread(dense.build_approximate))
-        if text is not None and text.stale > _MOST_STALE:
+        words = indexes.text
+        if text is not None and (text.stale > _MOST_STALE or words.outgrown):
             name = f"rebuilding the index of words of {collection}"
-            self._upkeep.begin(name, lambda: self._renew_words(collection))
+            self._upkeep.begin(name, lambda: self.renew_words(collection))
+        elif words.wants_saving:
+            name = f"saving the index of words of {collection}"
+            self._upkeep.begin(name, lambda: self._save_words(collection, record, words))
 
-    async def _renew_words(self, collection: str) -> None:
-        """Build a new text index beside the present one, then replace it."""
+    async def renew_words(self, collection: str) -> None:
+        """Build a new text index beside the present one, then replace it, and what is saved."""
         found = await self._database.read(read_collection, collection)
         if found is None:
             return
-        fresh = text_follower()
-        await fresh.load(self._database, found)
+        fresh = text_follower(self.folders)
+        await fresh.build(self._database, found)
+        await self._replace_words(collection, found, fresh)
+        await self._save_words(collection, found, fresh)
+
+    async def reopen_words(self, collection: str) -> None:
+        """Replace the text index by what another process has saved."""
+        found = await self._database.read(read_collection, collection)
+        if found is not None:
+            fresh = text_follower(self.folders)
+            if await fresh.open(self._database, found):
+                await self._replace_words(collection, found, fresh)
+
+    async def _replace_words(
+        self, collection: str, record: CollectionRecord, fresh: Follower[TextIndex]
+    ) -> None:
         async with self._lock_of(collection).write():
-            self.indexes(found).text = fresh
+            loaded = self.loaded().get(record.id)
+            if loaded is not None:
+                loaded.text = fresh
+
+    async def _save_words(
+        self, collection: str, record: CollectionRecord, words: Follower[TextIndex]
+    ) -> None:
+        if words.filed:
+            await words.save(self._database, record, self._lock_of(collection).read)
 
     async def points(
         self, collection: str, group: str, limit: int, offset: int
@@ -270,6 +307,9 @@ class SqlVectorStore:
     async def start(self) -> None:
         """Start the background work."""
         self._begin_purge()
+        if self.folders is not None:
+            tidying = IndexTidying(self, self._database, self.folders)
+            self._tidying = lasting("tidying search indexes", tidying.run)
 
     async def settled(self) -> None:
         """Wait until the background work is done."""
@@ -278,7 +318,12 @@ class SqlVectorStore:
     async def close(self) -> None:
         """End the background work; searches whose callers have left are finished first."""
         await asyncio.gather(*self._searches, return_exceptions=True)
+        if self._tidying is not None:
+            self._tidying.cancel()
+            await asyncio.gather(self._tidying, return_exceptions=True)
         await self._upkeep.close()
+        if self.folders is not None:
+            await asyncio.to_thread(self.folders.close)
 
     def _hits(self, session: Session, judged: Judged, query: Query) -> list[Hit]:
         labels = judged.labels.tolist()
@@ -314,13 +359,20 @@ class SqlVectorStore:
         with self._guard:
             indexes = self._loaded.get(record.id)
             if indexes is None:
-                indexes = self._loaded[record.id] = CollectionIndexes(record.dimension, self._exact_up_to)
+                indexes = CollectionIndexes(record.dimension, self._exact_up_to, self.folders)
+                self._loaded[record.id] = indexes
                 if len(self._loaded) > _MOST_LOADED:
                     self._loaded.popitem(last=False)
             self._loaded.move_to_end(record.id)
             return indexes
 
-    def _forget(self, collection_id: int) -> None:
+    def loaded(self) -> dict[int, CollectionIndexes]:
+        """The indexes in this process, by collection."""
+        with self._guard:
+            return dict(self._loaded)
+
+    def forget(self, collection_id: int) -> None:
+        """Let go of a collection's indexes."""
         with self._guard:
             self._loaded.pop(collection_id, None)
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builtin_plugins.rag.passages import Passage
-
-_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-
-
-def bare_text(text: str) -> str:
-    """A text without marks of quotes (``>``), and without white space except between digits: copies differ
-    in these.
-    """
-    return _SPACE.sub("", " ".join(text.replace(">", " ").split()))
 
 
 @dataclass(frozen=True, slots=True)

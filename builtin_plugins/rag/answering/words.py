@@ -337,3 +337,13 @@ def _shared_prefix(one: str, other: str) -> int:
         if left != right:
             return at
     return min(len(one), len(other))
+
+
+_SPACE_BESIDE_WORDS = re.compile(r"(?<!\d) | (?!\d)")
+
+
+def bare_text(text: str) -> str:
+    """A text without marks of quotes (``>``), and without white space except between digits: copies differ
+    in these.
+    """
+    return _SPACE_BESIDE_WORDS.sub("", " ".join(text.replace(">", " ").split()))

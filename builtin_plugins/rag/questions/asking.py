@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, StringConstraints
@@ -26,7 +27,7 @@ from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.conversing import kept, open_turn
 from builtin_plugins.rag.questions.methods import METHODS, Method
-from builtin_plugins.rag.questions.overviews import overview
+from builtin_plugins.rag.questions.overviews import QuestionShelf
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import AnswerBasis, AnswerPiece, Done, Event, WorkStep
 from builtin_plugins.rag.questions.writing import draft_parts, render, write
@@ -123,12 +124,24 @@ async def prepared(method: Method, question: Question) -> RetrievedPassages | Dr
 
     A question about the documents themselves needs no search.
     """
-    if (known := await overview(question)) is not None:
+    if (known := await _overview(question)) is not None:
         return known
     await complete(question)
     work = method.begin(question)
     found = await work.retrieve(await work.plan())
     return await work.check(found)
+
+
+async def _overview(question: Question) -> Draft | None:
+    """The answer to a question about the documents themselves; None for any other. Raises Unavailable."""
+    platform = question.platform
+    made = await platform.hooks.ask(
+        api.answer_overview, platform, question.text, partial(QuestionShelf, question)
+    )
+    if made is None:
+        return None
+    question.trace.details["overview"] = made.kind
+    return Draft(made.text, [one.scored(1.0) for one in made.passages])
 
 
 AnySearch = TypeVar("AnySearch", bound=SearchRequest)
@@ -156,7 +169,8 @@ async def prepare(
     pipeline, bases = await sources_of(caller, pipeline_id)
     full = with_defaults(request, pipeline)
     config = GenerationConfig.model_validate(pipeline.generation_config)
-    documents = await bound(caller.platform, [base.id for base in bases], *filters_of(request, pipeline))
+    filters, base_ids = filters_of(request, pipeline), [base.id for base in bases]
+    documents = await bound(caller.platform, base_ids, *filters) if filters else None
     question = Question(
         caller,
         bases,
@@ -202,7 +216,7 @@ async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[K
 def filters_of(request: SearchRequest, pipeline: Pipeline) -> list[FilterSource]:
     """The request's filter and the pipeline's own, which both must match."""
     fixed = FilterSource(fixed_filter(pipeline), IN_PIPELINE, fields_gone=True)
-    return [FilterSource(request.metadata_filter), fixed]
+    return [one for one in (FilterSource(request.metadata_filter), fixed) if one.sent is not None]
 
 
 def fixed_filter(pipeline: Pipeline) -> MetadataFilter | None:

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from builtin_plugins.documents.api import has_quotes, unframed_lines
 from builtin_plugins.rag.answering.matching import MOST_READ
-from builtin_plugins.rag.answering.quotations import bare_text
-from builtin_plugins.rag.answering.words import fold, words
+from builtin_plugins.rag.answering.words import bare_text, fold, words
 from builtin_plugins.rag.passages import Passage
 
 _LEAST = 120

@@ -1,4 +1,4 @@
-"""Questions about the documents themselves, which a plugin answers without a search."""
+"""The documents that a question is about, for a plugin that answers what they are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.matching import asked_words, quotable
 from builtin_plugins.rag.answering.quotations import QuotablePassage
 from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.passages import Draft
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.vectors.api import VECTORS
@@ -24,16 +23,6 @@ _SHELVED: Sequence[Any] = (
     *(Document.id, Document.knowledge_base_id, Document.filename, Document.uploaded_at, Document.version),
 )
 """The columns of an `api.ShelvedDocument`."""
-
-
-async def overview(question: Question) -> Draft | None:
-    """The answer to a question about the documents themselves; None for any other. Raises Unavailable."""
-    platform, shelf = question.platform, QuestionShelf(question)
-    made = await platform.hooks.ask(api.answer_overview, platform, question.text, shelf)
-    if made is None:
-        return None
-    question.trace.details["overview"] = made.kind
-    return Draft(made.text, [one.scored(1.0) for one in made.passages])
 
 
 class QuestionShelf:

@@ -111,18 +111,13 @@ async def write(question: Question, retrieved: RetrievedPassages) -> AsyncGenera
     Found waits until the text is known to be an answer: a refusal has no sources.
     """
     passages = await _context_passages(question, retrieved)
-    limit = question.platform.settings_of(RagSettings).answer_chars
-    refusal = refusal_in(await question.language())
-    prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
-    stream = question.model.answer(prompt.messages)
-    if stream is None:
+    if not await question.model.installed():
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
         written = extracted(question, retrieved)
     elif not await worth_asking(question, retrieved):
-        await stream.aclose()
         written = _refusal(question)
     else:
-        written = _generated(question, retrieved, stream, prompt.passages_used)
+        written = _generated(question, retrieved, passages)
     async with aclosing(written):
         async for one in written:
             yield one
@@ -174,15 +169,21 @@ async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
 
 
 async def _generated(
-    question: Question, retrieved: RetrievedPassages, stream: inference.Generation, passages_used: int
+    question: Question, retrieved: RetrievedPassages, passages: Sequence[Passage]
 ) -> AsyncGenerator[Written, None]:
     measured = await support(question, retrieved)
     items = (
         retrieved.passages if measured is None else with_confidence(retrieved.passages, measured.probability)
     )
+    limit = question.platform.settings_of(RagSettings).answer_chars
+    refusal = refusal_in(await question.language())
+    prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
+    stream = question.model.answer(prompt.messages)
+    if stream is None:
+        raise AnswerFailed("The model runtime has just been taken out of service; ask again")
     gate, text, ends = RefusalGate(), list[str](), list[inference.Completion]()
     with question.trace.step("answer", "Writing the answer"):
-        async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:
+        async with aclosing(_checked(stream, prompt.passages_used, gate, ends)) as pieces:
             async for piece in pieces:
                 if not text:
                     yield AnswerBasis([] if gate.refused else items, question.request.explain)

@@ -216,7 +216,11 @@ def remove_person(unit: Unit, account_id: int) -> None:
     fields = select(MetadataField.knowledge_base_id, MetadataField.name)
     persons = fields.where(MetadataField.kind == "person").order_by(MetadataField.knowledge_base_id)
     for base_id, name in unit.session.execute(persons).all():
-        raise_version(unit.session, base_id)
+        removed = 0
         for table in (_VALUE, _SHADOWED):
             of_field = (table.c.knowledge_base_id == base_id) & (table.c.field == name)
-            unit.session.execute(delete(table).where(of_field, table.c.folded == str(account_id)))
+            person = delete(table).where(of_field, table.c.folded == str(account_id))
+            result: Any = unit.session.execute(person)
+            removed += result.rowcount
+        if removed:
+            raise_version(unit.session, base_id)

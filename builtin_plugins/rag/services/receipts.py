@@ -26,9 +26,11 @@ from builtin_plugins.rag.schemas_receipts import (
     RemovedFrom,
 )
 from builtin_plugins.rag.services.metadata import count_values
+from builtin_plugins.vectors.api import indexes_built_before
 from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, utc_now
 
 KEY = "deletion-receipts"
+INDEX_FILES = "index_files"
 WITHOUT_KEY = "deletion receipts issued so far can no longer be verified"
 
 
@@ -140,7 +142,8 @@ def _close(
     unit: Unit, caller: Caller, signer: Signer, facts: ReceiptFacts, own: Sequence[api.RemovedPart]
 ) -> Receipt:
     """Let plugins remove their part, sign, and keep the receipt in the audit log."""
-    parts = [*own, *_parts_of_plugins(unit, caller.platform, facts)]
+    parts = [*own, *_files_of_words(unit, caller.platform, facts)]
+    parts += _parts_of_plugins(unit, caller.platform, facts)
     removed = [RemovedFrom(place=one.place, count=one.count, pending=one.pending) for one in parts]
     receipt = signer.sign(facts.model_copy(update={"removed": removed}))
     audit(
@@ -152,6 +155,21 @@ def _close(
         origin=caller.origin,
     )
     return receipt
+
+
+def words_in_files(session: Session, platform: Platform, receipt: ReceiptFacts) -> int:
+    """How many saved search indexes on this machine may still have the deleted words."""
+    base = receipt.knowledge_base_id
+    row = session.get(KnowledgeBase, base)
+    coming = None if row is None else row.coming_collection
+    collections = [f"rag:{base}", f"rag-tree:{base}", *([coming] if coming else [])]
+    return indexes_built_before(platform, session, collections, receipt.deleted_at)
+
+
+def _files_of_words(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[api.RemovedPart]:
+    """The indexes that are built again without the words; none of a small knowledge base."""
+    left = words_in_files(unit.session, platform, facts)
+    return [api.RemovedPart(INDEX_FILES, left, pending=True)] if left else []
 
 
 def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[api.RemovedPart]:

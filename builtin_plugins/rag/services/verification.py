@@ -14,6 +14,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas_receipts import ReceiptFacts
 from builtin_plugins.rag.services.metadata import count_values
+from builtin_plugins.rag.services.receipts import INDEX_FILES, words_in_files
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform
 
@@ -31,6 +32,7 @@ async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[CheckedP
     found = await platform.database.read(_rows, platform, receipt)
     found += await _points(platform, receipt)
     found.append(CheckedPlace("files", await _files(platform, receipt)))
+    found.append(CheckedPlace(INDEX_FILES, await platform.database.read(words_in_files, platform, receipt)))
     return found
 
 

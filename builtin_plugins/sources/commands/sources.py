@@ -44,12 +44,12 @@ def list_sources(base: Base, as_json: AsJson = False) -> None:
 @app.command(
     epilog=examples(
         (
-            "platformctl sources add Handbook --kind folder --set path=/srv/policies --schedule @hourly",
+            "platformctl sources add Rules --kind folder --set path=/srv/rules",
             "a folder of the server",
         ),
         (
-            "platformctl sources add Docs --kind git --set url=https://example.org/docs.git --secret < token",
-            "a private repository",
+            "platformctl sources add Docs --kind git --set url=https://git.example/docs",
+            "a repository",
         ),
     )
 )

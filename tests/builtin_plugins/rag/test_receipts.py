@@ -13,7 +13,7 @@ import pytest
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.receipts import Signer
-from builtin_plugins.vectors.api import VECTORS, Point
+from builtin_plugins.vectors.api import VECTORS, Point, Query, SqlVectorStore
 from kernel.sdk import Unit, utc_now
 from kernel.testing import Actor, Running, Start, audited
 from tests.builtin_plugins.rag.rag_support import (
@@ -177,6 +177,34 @@ async def test_a_change_of_the_embedding_model_is_looked_into(
     await running.platform.database.write(put_back)
     code, answer = await verify(cli, tmp_path, receipt)
     assert (code, answer["left"]["vectors"], answer["left"]["texts"]) == (1, 1, 1), answer
+
+
+async def test_words_in_saved_indexes_are_pending_until_they_are_gone(
+    running: Running, ann: Actor, base: str, cli: Cli, tmp_path: Path
+) -> None:
+    record = await ingest(running, ann, base)
+    vectors = running.platform.resource(VECTORS)
+    assert isinstance(vectors, SqlVectorStore)
+    collection = f"rag:{base}"
+    stored = await vectors.vectors(collection, record["document_id"], 1, 0)
+    assert stored is not None
+    place = {"char_start": 0, "char_end": 4}
+    points = [Point(f"p{at}", "more", at, "text", stored.vectors[0], place) for at in range(2000)]
+
+    def publish(unit: Unit) -> None:
+        vectors.stage(unit, collection, points)
+        vectors.publish(unit, collection, "more")
+
+    await running.platform.database.write(publish)
+    await vectors.search(collection, Query(stored.vectors[0], 5, text="meals"))
+    await vectors.settled()
+    receipt = await delete(ann, path_of(base, record["document_id"]))
+    count, pending = places(receipt)["index_files"]
+    assert count >= 1 and pending
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert (code, answer["left"]["index_files"]) == (1, count)
+    await vectors.renew_words(collection)
+    assert (await verify(cli, tmp_path, receipt))[0] == 0
 
 
 async def test_a_missing_key_is_refused(

@@ -759,6 +759,7 @@ export default {
   "A graph is built from the documents without a model, and grows and shrinks with them.": "Ein Graph entsteht aus den Dokumenten ohne Modell, und er wächst und schrumpft mit ihnen.",
   "Views of the graph": "Ansichten des Graphen",
   Picture: "Bild",
+  Archive: "Archiv",
   Topics: "Themen",
   Correlations: "Zusammenhänge",
   "Nothing found yet": "Noch nichts gefunden",

@@ -108,3 +108,24 @@ export function ago(text) {
   if (!step) return day(text);
   return format(Intl.RelativeTimeFormat, { numeric: "auto" }).format(-Math.round(seconds / step[2]), step[1]);
 }
+
+const KINDS = [
+  [/pdf$/, "PDF"],
+  [/wordprocessingml|msword/, "Word"],
+  [/spreadsheetml|ms-excel/, "Excel"],
+  [/presentationml|ms-powerpoint/, "PowerPoint"],
+  [/opendocument/, "OpenDocument"],
+  [/rfc822|outlook|mbox/, "E-mail"],
+  [/markdown/, "Markdown"],
+  [/html/, "HTML"],
+  [/^text\/plain/, "Text"],
+  [/^image\//, "Picture"],
+  [/epub/, "EPUB"],
+  [/zip$|x-tar|gzip|bzip|x-xz/, "Archive"],
+];
+
+/** What people call files of a media type: "Word" rather than "application/vnd…". */
+export function kindOf(mediaType) {
+  const [, name] = KINDS.find(([pattern]) => pattern.test(mediaType)) ?? [];
+  return name ? t(name) : mediaType.slice(mediaType.lastIndexOf("/") + 1).replace(/^x-/, "").toUpperCase();
+}

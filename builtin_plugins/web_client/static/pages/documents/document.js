@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
-import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
+import { bytes, dateTime, kindOf, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
 import { DocumentFields } from "./fields.js";
@@ -129,7 +129,7 @@ const isAddress = (link) => /^https?:/.test(link ?? "");
 
 function Details({ document }) {
   const facts = [
-    [t("Type"), document.content_type],
+    [t("Type"), kindOf(document.content_type)],
     document.path && [t("Path"), document.path],
     [t("Version"), number(document.version)],
     [t("Size"), bytes(document.size_bytes)],

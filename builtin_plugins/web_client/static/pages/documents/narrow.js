@@ -3,7 +3,7 @@
 import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { number, t } from "../../lib/words.js";
+import { kindOf, number, t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { titleOf } from "./fields.js";
 
@@ -33,9 +33,10 @@ export function Choices({ choices, onChange }) {
   </div>`;
 }
 
-const labelOf = ({ title, value }) => `${title}: ${shown(value)}`;
+const labelOf = ({ title, field, value }) => `${title}: ${shown(field, value)}`;
 
-function shown(value) {
+function shown(field, value) {
+  if (field === "content_type") return kindOf(value);
   if (typeof value === "boolean") return value ? t("Yes") : t("No");
   return String(value);
 }
@@ -51,7 +52,7 @@ export function Facets({ bases, pipeline, choices, onChange }) {
       ${facet.values.map(({ value, count }) => {
         const choice = { field: facet.field, title: titles[facet.field], value };
         const isChosen = choices.some((one) => same(one, choice));
-        return html`<${Button} small key=${value} aria-pressed=${isChosen} class=${isChosen ? "pressed" : ""} onClick=${() => choose(choice)}><span class="clip">${shown(value)}</span> <span class="faint">${number(count)}</span><//>`;
+        return html`<${Button} small key=${value} aria-pressed=${isChosen} class=${isChosen ? "pressed" : ""} onClick=${() => choose(choice)}><span class="clip">${shown(facet.field, value)}</span> <span class="faint">${number(count)}</span><//>`;
       })}</fieldset>`)}
   </div>`}<//>`;
 }
@@ -64,5 +65,5 @@ async function load(bases, pipeline, choices, signal) {
   const titles = Object.fromEntries(names.map((name) => [name, ROW_TITLES[name] ? t(ROW_TITLES[name]) : titleOf(known.get(name))]));
   const body = { fields: names, filter: filterOf(choices), limit: MOST_VALUES };
   const counted = await (pipeline ? api.pipelineFacets({ pipeline_id: pipeline, body, signal }) : api.facets({ kb_id: bases[0], body, signal }));
-  return { titles, facets: counted.facets.filter((facet) => facet.values.length > 0) };
+  return { titles, facets: counted.facets.filter((facet) => facet.values.length > 1 || facet.values.some(({ count }) => count < counted.total)) };
 }
