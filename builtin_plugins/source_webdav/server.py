@@ -35,7 +35,7 @@ from kernel.sdk.outgoing import DestinationRefused
 
 _LISTING: Final = CallLimits(total_seconds=300, silence_seconds=60, body_bytes=256 * 1024 * 1024)
 _FILE: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40)
-_DEPTH: Final = 100
+_DEPTH, _FOLDERS = 100, 50_000
 _WAIT, _LONGEST_WAIT = 30.0, 24 * 3600.0
 _TRIES, _SHORT_WAIT = 3, 5.0
 """How often, and for how many seconds, to wait here: after a longer wait, the listing begins again."""
@@ -98,6 +98,8 @@ class WebdavSource:
                         yield self._item(path.removeprefix(self._above), member)
                     elif depth < _DEPTH:
                         known.add(path)
+                        if len(known) > _FOLDERS:
+                            raise SourceMisplaced(f"The folder has more than {_FOLDERS:,} folders below it")
                         waiting.append((self._url_of(path.removeprefix(self._above)), depth + 1))
         yield ListingEnd()
 

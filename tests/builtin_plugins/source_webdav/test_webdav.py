@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from subprocess import Popen
 from types import SimpleNamespace
@@ -293,6 +294,24 @@ async def test_what_is_not_below_the_folder_is_left_out(running: Running) -> Non
     )
     body = multistatus(entry("/dav/", folder=True), *map(entry, outside), entry("/dav/good.txt"))
     assert [one.path for one in await listed(running, 207, body)] == ["good.txt"]
+
+
+async def test_folders_without_end(running: Running) -> None:
+    """A server that lists new folders in each folder is given up."""
+    number = count()
+
+    async def handle(request: web.Request) -> web.Response:
+        names = (f"{request.path}{next(number)}/" for _ in range(2_000))
+        body = multistatus(*(entry(name, folder=True) for name in names))
+        return web.Response(status=207, text=body)
+
+    async with (
+        served(handle) as url,
+        source_at(running.platform, f"{url}/dav/") as source,
+        aclosing(source.documents(None)) as listing,
+    ):
+        with pytest.raises(SourceMisplaced):
+            await anext(listing)
 
 
 async def test_entities_are_not_resolved(running: Running) -> None:
