@@ -401,7 +401,11 @@ async def test_a_table_keeps_every_value(running: Running, ann: Actor) -> None:
     table = (await ann.get(path)).body
     sent = await ann.put(path, data=table, headers={"Content-Type": "text/csv"})
     assert sent.json() == {"documents": 0}, sent.body
-    assert (await record(ann, base, document))["metadata"] == before
+    await declare(ann, base, "readers", "person", many=True)
+    assert list(problems(await change(ann, base, document, readers=[admin.user["id"]]))) == ["body.readers"]
+    both = [stranger.user["id"], ann.user["username"]]
+    assert (await change(admin, base, document, readers=both[:1])).status == 200
+    assert (await change(ann, base, document, readers=both, owner=before["owner"])).status == 200
 
 
 @pytest.mark.each_database
