@@ -33,6 +33,7 @@ from kernel.sdk import split_list
 _AT_ONCE: Final = 500
 _PORTION: Final = 1024 * 1024
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMPORARY: Final = re.compile(
     r"\..*|~\$.*|#.*#|.*~|.*\.(tmp|temp|part|partial|crdownload|download|sw[op]|lock)|thumbs\.db|desktop\.ini",
     re.IGNORECASE,
@@ -47,13 +48,25 @@ class FolderSource:
 
     async def documents(self, since: str | None) -> Listing:
         """All files below the folder; there is no shorter way to what has changed."""
-        found = self._files(self._root, "")
+        found = self._files()
         while batch := await asyncio.to_thread(lambda: list(islice(found, _AT_ONCE))):
             for one in batch:
                 yield one
         yield ListingEnd()
 
-    def _files(self, folder: Path, above: str) -> Iterator[SourceItem]:
+    def _files(self) -> Iterator[SourceItem]:
+        """Every file; as deep as folders may be, without a call for each level."""
+        levels = [self._entries(self._root, "")]
+        while levels:
+            entry, path = next(levels[-1], (None, ""))
+            if entry is None:
+                levels.pop()
+            elif entry.is_dir(follow_symlinks=False):
+                levels.append(self._entries(Path(entry.path), f"{path}/"))
+            elif (item := self._item(entry, path)) is not None:
+                yield item
+
+    def _entries(self, folder: Path, above: str) -> Iterator[tuple[os.DirEntry[str], str]]:
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
@@ -65,15 +78,8 @@ class FolderSource:
             place = above or "the folder itself"
             raise ListingIncomplete(f"The server can't read {place}: {error.strerror}") from None
         for entry in listed:
-            if _TEMPORARY.fullmatch(entry.name):
-                continue
-            path = f"{above}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                yield from self._files(Path(entry.path), f"{path}/")
-            else:
-                item = self._item(entry, path)
-                if item is not None:
-                    yield item
+            if not _TEMPORARY.fullmatch(entry.name):
+                yield entry, f"{above}{entry.name}"
 
     def _item(self, entry: os.DirEntry[str], path: str) -> SourceItem | None:
         """A file; a link only if it leads to a file inside the folder."""
@@ -92,7 +98,7 @@ class FolderSource:
             etag=f"{content}-{found.st_ctime_ns}",
             path=shown,
             size=found.st_size,
-            modified=datetime.fromtimestamp(found.st_mtime, UTC),
+            modified=_moment(found.st_mtime),
             fingerprint=content,
             unavailable=None if shown == path else "its name is not valid UTF-8",
         )
@@ -122,11 +128,11 @@ class FolderSource:
         place = (self._root / path).resolve(strict=True)
         if not place.is_relative_to(self._root):
             raise FileNotFoundError(path)
-        above = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        above = os.open("/", _THROUGH)
         try:
-            *folders, name = place.relative_to(self._root).parts
+            *folders, name = place.parts[1:]
             for folder in folders:
-                below = os.open(folder, _FLAGS | os.O_DIRECTORY, dir_fd=above)
+                below = os.open(folder, _THROUGH, dir_fd=above)
                 os.close(above)
                 above = below
             number = os.open(name, _FLAGS, dir_fd=above)
@@ -138,6 +144,14 @@ class FolderSource:
         return number
 
 
+def _moment(seconds: float) -> datetime | None:
+    """A time on the disk, unless it is beyond every calendar."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
     """The folder itself, links resolved. Raises SourceMisplaced unless it is inside one that is allowed."""
     asked = Path(path)
@@ -145,7 +159,10 @@ def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
         raise SourceMisplaced(
             "No folder of the server may be a source; the operator can allow some in PLATFORM_SOURCE_FOLDERS"
         )
-    place = asked.resolve()
+    try:
+        place = asked.resolve()
+    except (ValueError, OSError, RuntimeError):  # no path at all, or links in a circle
+        raise SourceMisplaced("This is not the path of a folder") from None
     if not asked.is_absolute() or not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
         raise SourceMisplaced(
             "This folder may not be a source; the operator can allow it in PLATFORM_SOURCE_FOLDERS"
@@ -159,7 +176,7 @@ async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     settings = FolderSettings.model_validate(setup.settings.model_dump())
     allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)
     place = await asyncio.to_thread(allowed_folder, settings.path, allowed)
-    if not await asyncio.to_thread(place.is_dir):
+    if not await asyncio.to_thread(os.path.isdir, place):
         raise SourceUnreachable("The folder is not there, or the server may not see it")
     yield FolderSource(place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -23,6 +24,8 @@ from builtin_plugins.sources.api import (
 )
 from kernel.sdk import ChildFailed, ChildLimits, Children, OutgoingError, Platform, ResourceKey, split_list
 from kernel.sdk.outgoing import CheckedResolver, Destinations
+
+log = logging.getLogger("platform.source_git")
 
 _MEGABYTE: Final = 1024 * 1024
 _PAUSE: Final = 60.0
@@ -70,13 +73,17 @@ class Repository:
         """The largest file."""
         return self._limits.source_git_file_mb * _MEGABYTE
 
+    @property
+    def _name(self) -> str:
+        """The branch in full: a tag may have the same name."""
+        return f"refs/heads/{self._settings.branch}" if self._settings.branch else "HEAD"
+
     async def head(self) -> str:
         """The commit of the branch at the server. Raises SourceFault."""
-        name = f"refs/heads/{self._settings.branch}" if self._settings.branch else "HEAD"
-        listed = await self._call("ls-remote", "--quiet", "--", self._settings.url, name)
+        listed = await self._call("ls-remote", "--quiet", "--", self._settings.url, self._name)
         for line in listed.decode(errors="replace").splitlines():
             commit, _, found = line.partition("\t")
-            if found == name:
+            if found == self._name:
                 return commit
         raise SourceMisplaced("The repository has no such branch, or is empty")
 
@@ -88,8 +95,7 @@ class Repository:
         await self._call("config", "remote.origin.url", self._settings.url)
         await self._call("config", "remote.origin.promisor", "true")
         parts = ["--filter=blob:none"] if only_names else []
-        branch = self._settings.branch or "HEAD"
-        await self._call("fetch", "--quiet", "--depth=1", "--no-tags", *parts, "origin", branch)
+        await self._call("fetch", "--quiet", "--depth=1", "--no-tags", *parts, "origin", self._name)
         return (await self._call("rev-parse", "FETCH_HEAD")).decode().strip()
 
     async def names(self, commit: str) -> bytes:
@@ -130,6 +136,7 @@ def _fault(failure: ChildFailed) -> SourceFault:
     for pattern, fault, text in _REASONS:
         if re.search(pattern, failure.said, re.IGNORECASE):
             return SourceThrottled(_PAUSE) if fault is SourceThrottled else fault(text)
+    log.warning("git ended with status %d: %s", failure.status, failure.said)
     return SourceUnreachable("The repository can't be fetched; the server's log says why")
 
 
@@ -189,7 +196,10 @@ async def _permitted(platform: Platform, host: str, port: int) -> str:
 
 
 def _check_local(path: str, allowed: Sequence[str]) -> None:
-    place = Path(path).resolve()
+    try:
+        place = Path(path).resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        raise SourceMisplaced("There is no repository at this address") from None
     if not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
         raise SourceMisplaced(
             "This repository on the server may not be a source; the operator can allow it in "

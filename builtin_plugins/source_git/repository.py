@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -98,7 +97,7 @@ class RepositorySource:
         except TooLarge:
             raise ItemUnsuitable("It is larger than files of repositories may be") from None
         except SourceUnreachable:
-            if await self._repository.head() != self._commit:
+            if await self._repository.head() != item.details.get("commit", self._commit):
                 raise ItemVanished("The branch has moved on since it was listed") from None
             raise
         if whole.startswith(_POINTER):
@@ -116,11 +115,14 @@ async def open_repository(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     """Open a source of this kind; what is fetched is removed at the end. Raises SourceFault."""
     settings = RepositorySettings.model_validate(setup.settings.model_dump())
     limits = setup.platform.settings_of(SourceGitSettings)
-    with tempfile.TemporaryDirectory(prefix="platform-git-") as folder:
-        place = Path(folder)
+    place = setup.platform.scratch.new(".git")
+    place.mkdir(mode=0o700)
+    try:
         environment = await environment_of(setup.platform, settings, setup.secret, place)
         children = setup.platform.resource(GIT_CHILDREN)
         yield RepositorySource(Repository(children, settings, limits, place, environment), settings)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
 
 GIT: Final = SourceKind("git", "Git repository", RepositorySettings, open_repository, secret="Access token")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kernel.sdk import Settings
+
+_PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
+_URL: Final = re.compile(
+    r"https?://([a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*|\[[0-9a-f:.]+\])(:\d{1,5})?"
+    r"(/[^\x00-\x20\x7f\\?#\ud800-\udfff]*)?",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 class SourceGitSettings(Settings):
@@ -34,14 +42,15 @@ class SourceGitSettings(Settings):
 
 
 def _address(value: str) -> str:
+    """A host is spelled so that git can't read another one than the platform has checked."""
     parts = urlsplit(value)
     if parts.username or parts.password:
         raise ValueError("the address must hold no user or password; give the token as the credential")
-    if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment:
+    if value.startswith("/") and _PLAIN.fullmatch(value):
         return value
-    if value.startswith("/"):
-        return value
-    raise ValueError("expected https://host/repository.git, or the path of a repository on the server")
+    if _URL.fullmatch(value) is None or parts.port == 0:
+        raise ValueError("expected https://host/repository.git, or the path of a repository on the server")
+    return value
 
 
 class RepositorySettings(BaseModel):

@@ -67,11 +67,28 @@ def fits(path: str, pattern: str) -> bool:
 
     `*` and `?` stay within a part, `**` spans several; a pattern without a slash is about the last part.
     """
-    subject = path if "/" in pattern else path.rpartition("/")[2]
-    return re.fullmatch(_expression(pattern.strip("/")), subject, re.IGNORECASE | re.DOTALL) is not None
+    pattern = pattern.lower()
+    subject = (path if "/" in pattern else path.rpartition("/")[2]).lower()
+    ends = {0}
+    for part in _PARTS.findall(pattern.strip("/")):
+        ends = _ends(subject, part, ends)
+    return len(subject) in ends
 
 
-def _expression(pattern: str) -> str:
-    """`**/` is any number of folders, none included."""
-    made = {"*": "[^/]*", "?": "[^/]", "**": ".*", "**/": "(?:[^/]+/)*"}
-    return "".join(made.get(part) or re.escape(part) for part in _PARTS.findall(pattern))
+def _ends(subject: str, part: str, starts: set[int]) -> set[int]:
+    """Where a part of a pattern may end that begins at one of these places; takes linear time."""
+    places = range(min(starts, default=len(subject) + 1), len(subject) + 1)
+    if part == "**":
+        return set(places)
+    if part == "**/":  # any number of folders, none included
+        return starts | {at for at in places[1:] if subject[at - 1] == "/"}
+    if part == "?":
+        return {at + 1 for at in starts if subject[at : at + 1] not in ("", "/")}
+    if part != "*":
+        return {at + len(part) for at in starts if subject.startswith(part, at)}
+    ends, goes_on = set[int](), False
+    for at in places:
+        goes_on = at in starts or (goes_on and subject[at - 1] != "/")
+        if goes_on:
+            ends.add(at)
+    return ends

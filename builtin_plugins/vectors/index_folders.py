@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import math
 import os
 import re
 import shutil
@@ -160,14 +161,19 @@ class IndexFolders:
         return {int(path.name) for path in _entries(self._root / "saved") if path.name.isdecimal()}
 
     def mark(self, collection: int) -> float:
-        """For how many seconds files have been known to hold something deleted, from the first call."""
+        """For how many seconds files have been known to hold something deleted, from the first call.
+
+        If the clock was set back since, nobody knows: infinitely many.
+        """
         mark = self._of(collection) / _MARK
         with suppress(OSError):
             if not mark.exists():
                 mark.parent.mkdir(exist_ok=True, mode=0o700)
                 mark.touch(mode=0o600)
-            return max(0.0, time.time() - mark.stat().st_mtime)
-        return 0.0
+                return 0.0
+            age = time.time() - mark.stat().st_mtime
+            return age if age >= 0 else math.inf
+        return math.inf
 
     def unmark(self, collection: int) -> None:
         """Nothing deleted is in the files any more."""
@@ -184,8 +190,10 @@ class IndexFolders:
     def older_than(self, moment: float, collections: set[int], known: set[int]) -> int:
         """How many indexes on this disk may hold what was deleted at `moment`: those built before.
 
-        Of `collections`, and of all that are not in `known` (those that exist).
+        Also those that a killed process didn't finish, and those built later than now: the clock was set
+        back. Of `collections`, and of all that are not in `known` (those that exist).
         """
+        now = time.time()
         built = [
             (int(match["collection"]), int(match["built"]))
             for own in _entries(self._root / "working")
@@ -194,8 +202,11 @@ class IndexFolders:
         ]
         for number in self.collections():
             built += [(number, at) for _, at in self._saved(number)]
+            unfinished = (path.name.startswith(_UNFINISHED) for path in _entries(self._of(number)))
+            built += [(number, -1) for found in unfinished if found]
         return sum(
-            at < moment * 1000 and (number in collections or number not in known) for number, at in built
+            not moment * 1000 <= at <= now * 1000 and (number in collections or number not in known)
+            for number, at in built
         )
 
     def sweep_saved(self, collection: int, tokens: Collection[str]) -> None:
@@ -266,4 +277,5 @@ def index_folders(needs: StoreNeeds) -> IndexFolders | None:
     if settings.save_indexes:
         return IndexFolders(needs.settings.home, settings.clear_seconds)
     shutil.rmtree(needs.settings.home / _FOLDER / "saved", ignore_errors=True)  # nobody would clear it
+    IndexFolders(needs.settings.home).sweep()
     return None

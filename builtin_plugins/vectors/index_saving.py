@@ -69,12 +69,16 @@ class IndexShelf(Generic[F]):
         self._software = software
         self._make = make
 
-    async def new(self, database: Database, record: CollectionRecord, built_at: float) -> F | None:
-        """An empty index in a folder; None for a small collection, or if there can't be a folder."""
+    async def new(self, database: Database, record: CollectionRecord) -> tuple[F, float] | None:
+        """An empty index in a folder, and its time of building: all that was deleted before is gone from
+        the rows. None for a small collection, or if there can't be a folder.
+        """
         size = await database.read(_size, record.id, record.version)
         if size < WORTH_SAVING:
             return None
-        return await asyncio.to_thread(self._new, record.id, built_at)
+        built_at = await database.write(_time_between_changes, record.id)
+        index = await asyncio.to_thread(self._new, record.id, built_at)
+        return None if index is None else (index, built_at)
 
     async def open(self, database: Database, record: CollectionRecord) -> OpenedIndex[F] | None:
         """What was saved, if it is whole and was saved from this database."""
@@ -170,11 +174,15 @@ class IndexShelf(Generic[F]):
 
 def _covers(saved: IndexManifest, opened: OpenedIndex[Any]) -> bool:
     """Whether what another process has saved is at least as good."""
+    if saved.built_at > time.time():  # the clock was set back
+        return False
     return saved.version >= opened.version and saved.built_at >= opened.built_at
 
 
-def now() -> float:
-    """The time at which an index begins to be built, before its first row is read."""
+def _time_between_changes(unit: Unit, collection: int) -> float:
+    """The time while nobody changes the collection: a deletion that began before is committed."""
+    mine = select(CollectionRecord.id).where(CollectionRecord.id == collection)
+    unit.session.execute(mine.with_for_update())
     return time.time()
 
 

@@ -42,7 +42,6 @@ class IndexOwner(Protocol):
 
 class _CollectionState(NamedTuple):
     name: str
-    version: int
     floor: int
     last_removal: int
     tokens: frozenset[str]
@@ -62,48 +61,58 @@ class IndexTidying:
 
     async def run(self) -> None:
         """Tidy up again and again, so often that a deletion is completed within the stated time."""
-        await asyncio.to_thread(self._folders.sweep)
         while True:
-            await asyncio.sleep(max(_LEAST_PAUSE, self._folders.clear_within / 4))
             with self._folders.blame("tidy search indexes"):
                 await self.tidy()
+            await asyncio.sleep(max(_LEAST_PAUSE, self._folders.clear_within / 4))
 
     async def tidy(self) -> None:
         """Look at each index with files once. Raises OSError."""
         await asyncio.to_thread(self._folders.sweep)
-        loaded = self._owner.loaded()
         numbers = await asyncio.to_thread(self._folders.collections)
-        numbers |= {number for number, indexes in loaded.items() if indexes.filed}
-        states = await self._database.read(_states) if numbers else {}
+        numbers |= {number for number, indexes in self._owner.loaded().items() if indexes.filed}
         for number in sorted(numbers):
-            state = states.get(number)
-            if state is None or state.name.startswith(DROPPED):
-                self._owner.forget(number)
-                await asyncio.to_thread(self._folders.drop, number)
-            else:
-                await self._look_at(number, state, loaded.get(number))
+            await self._look_at(number)
 
-    async def _look_at(self, number: int, state: _CollectionState, own: CollectionIndexes | None) -> None:
-        saved = await self._saved_here(number, state)
+    async def _look_at(self, number: int) -> None:
+        state, saved = await self._saved_here(number)
+        if state is None:
+            self._owner.forget(number)
+            await asyncio.to_thread(self._folders.drop, number)
+            return
+        own = self._owner.loaded().get(number)
         old = saved is not None and (
             saved.manifest.deleted > 0 or state.removed_since(saved.manifest.version)
         )
         behind = own is not None and _holds_deleted(own, state)
         if not old and not behind:
-            await asyncio.to_thread(self._folders.unmark, number)
+            if saved is not None:  # otherwise another process may wait for the mark to be due
+                await asyncio.to_thread(self._folders.unmark, number)
         elif saved is not None and not old:
             await self._owner.reopen_words(state.name)
         elif await asyncio.to_thread(self._folders.mark, number) >= self._folders.clear_within / 4:
             with self._folders.turn(number, "renewing") as free:
                 if free:
                     await self._owner.renew_words(state.name)
+                    await self._remove(number, saved)
 
-    async def _saved_here(self, number: int, state: _CollectionState) -> SavedIndex | None:
-        """What is saved; that of another database, or of another past of this one, is removed."""
+    async def _saved_here(self, number: int) -> tuple[_CollectionState | None, SavedIndex | None]:
+        """The collection, None if it is gone, and what is saved of it.
+
+        What was saved of another database, or of another past of this one, is removed.
+        """
         with self._folders.turn(number, "saving") as free:
-            if free:
+            state = await self._database.read(_state, number)
+            if free and state is not None:
                 await asyncio.to_thread(self._folders.sweep_saved, number, state.tokens)
-        return await asyncio.to_thread(self._folders.saved, number, _TEXT)
+        return state, await asyncio.to_thread(self._folders.saved, number, _TEXT)
+
+    async def _remove(self, number: int, old: SavedIndex | None) -> None:
+        """Remove a saved index that could not be replaced: the collection is small now, or the disk full."""
+        with self._folders.turn(number, "saving") as free:
+            present = await asyncio.to_thread(self._folders.saved, number, _TEXT)
+            if free and old is not None and present == old:
+                await asyncio.to_thread(self._folders.sweep_saved, number, ())
 
 
 def _holds_deleted(own: CollectionIndexes, state: _CollectionState) -> bool:
@@ -113,17 +122,12 @@ def _holds_deleted(own: CollectionIndexes, state: _CollectionState) -> bool:
     return index.deleted > 0 or state.removed_since(own.text.version)
 
 
-def _states(session: Session) -> dict[int, _CollectionState]:
-    removals = select(
-        TombstoneRecord.collection_id, func.max(TombstoneRecord.version).label("last")
-    ).group_by(TombstoneRecord.collection_id)
-    last = {row.collection_id: row.last for row in session.execute(removals)}
-    tokens: dict[int, set[str]] = {}
-    for number, token in session.execute(select(SavedIndexRecord.collection_id, SavedIndexRecord.token)):
-        tokens.setdefault(number, set()).add(token)
-    return {
-        one.id: _CollectionState(
-            one.name, one.version, one.floor, last.get(one.id, 0), frozenset(tokens.get(one.id, ()))
-        )
-        for one in session.scalars(select(CollectionRecord))
-    }
+def _state(session: Session, number: int) -> _CollectionState | None:
+    """The collection; None if it is gone."""
+    found = session.get(CollectionRecord, number)
+    if found is None or found.name.startswith(DROPPED):
+        return None
+    removals = select(func.max(TombstoneRecord.version)).where(TombstoneRecord.collection_id == number)
+    last = int(session.scalar(removals) or 0)
+    tokens = session.scalars(select(SavedIndexRecord.token).where(SavedIndexRecord.collection_id == number))
+    return _CollectionState(found.name, found.floor, last, frozenset(tokens))

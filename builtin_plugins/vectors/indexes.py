@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels
 from builtin_plugins.vectors.groups import GroupIndex
-from builtin_plugins.vectors.index_saving import WORTH_SAVING, IndexShelf, OpenedIndex, now
+from builtin_plugins.vectors.index_saving import WORTH_SAVING, IndexShelf, OpenedIndex
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
 from kernel.sdk import Database, off_the_loop
@@ -144,12 +144,15 @@ class Follower(Generic[I]):
 
         Points removed meanwhile may already be missing; all later changes are left to `catch_up`.
         """
-        built_at = now()
-        filed: I | None = None if self._shelf is None else await self._shelf.new(database, record, built_at)
+        filed: I | None = None
+        built_at = 0.0  # matters only for files
+        new = None if self._shelf is None else await self._shelf.new(database, record)
+        if new is not None:
+            filed, built_at = new
         try:
             index = await asyncio.to_thread(self._make) if filed is None else filed
             added = await self._fill(index, database, record)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             if filed is None:
                 raise
             log.warning("an index is kept in memory, because its files can't be written: %s", error)

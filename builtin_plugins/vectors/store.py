@@ -260,12 +260,12 @@ class SqlVectorStore:
         await self._save_words(collection, found, fresh)
 
     async def reopen_words(self, collection: str) -> None:
-        """Replace the text index by what another process has saved."""
+        """Replace the text index by what another process has saved; if it can't be opened, build one."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
             fresh = text_follower(self.folders)
-            if await fresh.open(self._database, found):
-                await self._replace_words(collection, found, fresh)
+            await fresh.load(self._database, found)
+            await self._replace_words(collection, found, fresh)
 
     async def _replace_words(
         self, collection: str, record: CollectionRecord, fresh: Follower[TextIndex]

@@ -20,7 +20,7 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
     for number in range(3):
         (folder / f"{number}.txt").write_text(f"Rule {number} says {number * 7}.")
     env = {"PLATFORM_SOURCE_FOLDERS": str(tmp_path)}
-    running = await start_platform("sources", "source_folder", HashEmbeddings(), env=env)
+    running = await start_platform("sources", "source_folder", "source_git", HashEmbeddings(), env=env)
     terminal = await signed_in(cli, running, tmp_path / "client")
     first = await terminal("ingest", str(folder / "0.txt"), "--kb", "Rules")
     assert first.exit_code == 0, first.output
@@ -43,6 +43,8 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
     (_, other) = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)
     assert (await terminal("sources", "test", other["id"])).exit_code != 0
     assert (await terminal("sources", "run", other["id"])).exit_code != 0
+    digits = ("--set", "url=/nowhere", "--set", "branch=2024")  # a text, although it has only digits
+    assert (await terminal("sources", "add", "Rules", "--kind", "git", *digits)).exit_code == 0
 
 
 def _document_ids(session: object) -> dict[str, str]:

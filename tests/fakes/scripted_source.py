@@ -36,7 +36,7 @@ class Shelf:
 
     `identities` are those of paths that have another; `pages` lists more than there is; `listing` and
     `opening` may raise a fault when this many items were listed, or this path is opened; `cut` ends the
-    listing after so many items, without its end.
+    listing after so many items, without its end. With a `cursor`, a listing that begins there has no changes.
     """
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -46,6 +46,7 @@ class Shelf:
     listing: Callable[[int], object] = lambda _: None
     opening: Callable[[str], object] = lambda _: None
     cut: int | None = None
+    cursor: str | None = None
     fingerprints: bool = True
     fetched: list[str] = field(default_factory=list)
     secrets: list[str | None] = field(default_factory=list)
@@ -59,6 +60,9 @@ class ShelfSource:
 
     async def documents(self, since: str | None) -> Listing:
         shelf = self._shelf
+        if shelf.cursor is not None and since == shelf.cursor:
+            yield ListingEnd(shelf.cursor, only_changes=True)
+            return
         for number, path in enumerate([*shelf.contents, *shelf.pages]):
             shelf.listing(number)
             if number == shelf.cut:
@@ -75,7 +79,7 @@ class ShelfSource:
                 fingerprint=digest if shelf.fingerprints else None,
             )
         shelf.listing(len(shelf.contents))
-        yield ListingEnd()
+        yield ListingEnd(shelf.cursor)
 
     @asynccontextmanager
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:

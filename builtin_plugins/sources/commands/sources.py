@@ -179,15 +179,11 @@ def new(
     console.done(f"{folder.name} contains the new plugin. Next: cd {folder.name} && python -m pytest")
 
 
-def _pair(text: str) -> tuple[str, Any]:
-    """A setting; the server checks names and values."""
-    import json
-
+def _pair(text: str) -> tuple[str, str]:
+    """A setting as text: the server makes a number of it where its form asks for one."""
     name, equals, value = text.partition("=")
     if not equals:
         raise typer.BadParameter(f"'{text}' is not NAME=VALUE", param_hint="--set")
-    if value in ("true", "false") or value.isdigit():
-        return name.strip(), json.loads(value)
     return name.strip(), value
 
 

@@ -188,8 +188,7 @@ class RunExecution:
 
     async def _skip(self, row: ItemRecord, reason: str, size: int) -> None:
         """What it has become is no document: what it was goes."""
-        if row.document_id is not None:
-            await self._drop(row)
+        await self._drop(row)  # even if none is noted: a run that was killed may have stored one
         await self._platform.database.write(self._skipped, row, reason, size)
 
     def _skipped(self, unit: Unit, row: ItemRecord, reason: str, size: int) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, func, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from builtin_plugins.sources.filters import SourceFilters, media_type_of
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
@@ -33,7 +34,6 @@ from kernel.sdk.http import clean_name
 _BATCH: Final = 200
 _LONGEST_PATH: Final = 1000
 _LONGEST: Final = 255
-_PAIRS: Final = 200
 
 
 def digest_of(identity: str) -> str:
@@ -144,7 +144,11 @@ class ListingPass:
 
     def _finish(self, unit: Unit, end: ListingEnd) -> None:
         run = hold_run(unit, self._run.id)
-        run.is_partial, run.cursor = end.only_changes, end.cursor
+        run.is_partial, run.cursor = end.only_changes, None
+        current = unit.session.get(SourceRecord, run.source_id)
+        listed = (self._source.settings, self._source.filters)
+        if current is not None and (current.settings, current.filters) == listed:
+            run.cursor = end.cursor
         unit.session.flush()
         self._pair_moved(unit.session, run)
         out = (ItemRecord.listed_by == self._pass) & (ItemRecord.state == "skipped")
@@ -166,25 +170,24 @@ class ListingPass:
 
     def _pair_moved(self, session: Session, run: RunRecord) -> None:
         """Let new items that have the content of gone ones take their documents: they were moved."""
-        new: Any = aliased(ItemRecord)
-        is_new = (new.source_id == run.source_id) & (new.listed_by == self._pass)
-        is_new &= (new.state == "waiting") & new.etag.is_(None)
-        same = new.fingerprint == ItemRecord.fingerprint
-        pairs = select(ItemRecord, new).join(new, same)
-        pairs = pairs.where(gone_items(run), ItemRecord.document_id.is_not(None), is_new)
+        keys = select(ItemRecord.fingerprint, ItemRecord.id).order_by(ItemRecord.id)
+        keys = keys.where(ItemRecord.source_id == run.source_id, ItemRecord.fingerprint.is_not(None))
+        is_new = ItemRecord.listed_by == self._pass
+        is_new &= (ItemRecord.state == "waiting") & ItemRecord.etag.is_(None)
+        fresh = defaultdict[str, deque[str]](deque)
+        for key, found in session.execute(keys.where(is_new)):
+            fresh[key].append(found)
         # A gone item that a filter leaves out is listed: it was not moved.
-        pairs = pairs.where(or_(ItemRecord.listed_by.is_(None), ItemRecord.listed_by != self._pass))
-        while found := session.execute(pairs.order_by(ItemRecord.id, new.id).limit(_PAIRS)).all():
-            taken = set[str]()
-            for old, fresh in found:
-                if taken & {old.id, fresh.id}:
-                    continue
-                taken |= {old.id, fresh.id}
-                session.delete(fresh)
+        unlisted = or_(ItemRecord.listed_by.is_(None), ItemRecord.listed_by != self._pass)
+        had = gone_items(run) & unlisted & ItemRecord.document_id.is_not(None)
+        for key, found in session.execute(keys.where(had)).all() if fresh else ():
+            if fresh[key]:
+                old, new = (session.get_one(ItemRecord, one) for one in (found, fresh[key].popleft()))
+                session.delete(new)
                 session.flush()
-                self._move(old, fresh)
+                self._move(old, new)
                 run.moved += 1
-            session.flush()
+        session.flush()
 
     def _move(self, old: ItemRecord, fresh: ItemRecord) -> None:
         for name in ("digest", "identity", "path", "name", "listed_etag", "modified_at", "link", "details"):

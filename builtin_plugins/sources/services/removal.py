@@ -60,7 +60,7 @@ async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord)
     try:
         if source.leaving == "delete":
             await drop_item(caller, base, item.id)
-        elif item.document_id is not None:
+        else:  # even of an item without one: a run that was killed may not have noted it
             path, key = item.path, key_of(item.id)
             asked = await platform.hooks.ask(
                 rag.release_document, caller=caller, knowledge_base_id=base, key=key, path=path

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from builtin_plugins.rag import api as rag
 from builtin_plugins.sources.kinds import SOURCE_KINDS
@@ -183,6 +183,12 @@ def start_run(
     unit.session.flush()
     queue_run(unit, source, made, by)
     return made
+
+
+def forget_cursors(unit: Unit, source: SourceRecord) -> None:
+    """After a change of the source: what runs under way have listed is no beginning for the next one."""
+    mine = (RunRecord.source_id == source.id) & RunRecord.state.in_(ACTIVE)
+    unit.session.execute(update(RunRecord).where(mine).values(cursor=None))
 
 
 def queue_run(unit: Unit, source: SourceRecord, record: RunRecord, by: int | None = None) -> None:

@@ -42,7 +42,7 @@ from builtin_plugins.sources.services.credentials import (
     read_credential,
 )
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
-from builtin_plugins.sources.services.running import start_run
+from builtin_plugins.sources.services.running import forget_cursors, start_run
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
 
@@ -110,6 +110,7 @@ async def get(caller: Caller, source_id: str) -> SourceOut:
 async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> SourceOut:
     """Change it; new settings and filters apply from a whole listing on.
 
+    New settings for the credential of another account need another credential.
     Raises SourceNotFound, NotSourceOwner, SourceLeaving.
     """
     platform, sight = caller.platform, await source_sight_of(caller)
@@ -121,9 +122,15 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
         if wanted.name is not None:
             row.name = wanted.name
         if wanted.settings is not None:
-            row.settings, row.cursor = _checked(kind, wanted.settings), None
+            settings = _checked(kind, wanted.settings)
+            if settings != row.settings and wanted.secret is None:
+                _check_own_secret(caller, unit.session, row)
+            row.settings = settings
         if wanted.filters is not None:
-            row.filters, row.cursor = wanted.filters.model_dump(), None
+            row.filters = wanted.filters.model_dump()
+        if wanted.settings is not None or wanted.filters is not None:
+            row.cursor = None
+            forget_cursors(unit, row)
         if "schedule" in sent:
             row.schedule = wanted.schedule
             row.next_at = next_run(platform, wanted.schedule, unit.now())
@@ -168,7 +175,7 @@ async def try_source(caller: Caller, source_id: str) -> SourceTested:
     platform, sight = caller.platform, await source_sight_of(caller)
     row = await platform.database.read(sight.source, source_id)
     kind = platform.resource(SOURCE_KINDS).of(row.kind)
-    settings = kind.settings.model_validate(row.settings)
+    settings = kind.settings.model_validate(_checked(kind, row.settings))
     secret = await read_credential(platform, row)
     setup = SourceSetup(platform, row.id, settings, secret)
     return await _try(kind, setup, SourceFilters.model_validate(row.filters))
@@ -242,6 +249,13 @@ def _checked(kind: SourceKind, sent: dict[str, Any]) -> dict[str, Any]:
 def _check_secret(kind: SourceKind, secret: SecretStr | None) -> None:
     if secret is not None and kind.secret is None:
         raise Unprocessable.field(("body", "secret"), "this kind of source takes no credential", None)
+
+
+def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> None:
+    """Nobody leads the credential of another account to another place. Raises Unprocessable."""
+    if row.account_id != caller.id and has_credential(caller.platform, session, row):
+        reason = "the credential is another account's; enter one of yours for the new settings"
+        raise Unprocessable.field(("body", "secret"), reason, None)
 
 
 def _note(unit: Unit, caller: Caller, action: str, row: SourceRecord) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -132,6 +133,26 @@ async def test_a_name_that_is_no_text_is_named(tmp_path: Path) -> None:
     assert one.identity.isascii()
 
 
+async def test_odd_files_do_not_end_a_listing(tmp_path: Path) -> None:
+    """More folders in each other than a program may call itself, and, where a disk keeps it, a time that no
+    calendar has.
+    """
+    (tmp_path / "late.txt").write_text("x")
+    os.utime(tmp_path / "late.txt", (10**12, 10**12))
+    deep = tmp_path
+    for _ in range(400):
+        deep /= "d"
+        deep.mkdir()
+    (deep / "deep.txt").write_text("x")
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(300)
+    try:
+        found = await listed(tmp_path)
+    finally:
+        sys.setrecursionlimit(usual)
+    assert [one.name for one in found] == ["deep.txt", "late.txt"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 async def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
@@ -145,7 +166,7 @@ async def test_only_folders_that_the_operator_allows(tmp_path: Path) -> None:
     other.mkdir()
     (allowed / "link").symlink_to(other)
     assert allowed_folder(str(allowed / "below"), [str(allowed)]) == allowed / "below"
-    for path in (other, allowed / "..", allowed / "link", Path("/"), Path("below")):
+    for path in (other, allowed / "..", allowed / "link", Path("/"), Path("below"), Path("/a\0b")):
         with pytest.raises(SourceMisplaced):
             allowed_folder(str(path), [str(allowed)])
     with pytest.raises(SourceMisplaced):

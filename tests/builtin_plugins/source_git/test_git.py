@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from builtin_plugins.source_git.repository import open_repository
 from builtin_plugins.source_git.settings import RepositorySettings
@@ -17,6 +17,7 @@ from builtin_plugins.sources.api import (
     CredentialRefused,
     DocumentSource,
     ItemUnsuitable,
+    ItemVanished,
     ListingEnd,
     SourceFault,
     SourceItem,
@@ -198,12 +199,18 @@ async def test_a_token_is_sent_and_shown_nowhere(
     ("status", "fault"), [(429, SourceThrottled), (503, SourceUnreachable), (403, CredentialRefused)]
 )
 async def test_refusals_are_told_apart(
-    running: Running, server: GitServer, status: int, fault: type[SourceFault]
+    running: Running,
+    server: GitServer,
+    status: int,
+    fault: type[SourceFault],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """The log says what git said of one that is not known."""
     server.refusal = status
     async with opened(running.platform, server.url) as source:
         with pytest.raises(fault):
             await listed(source)
+    assert ("503" in caplog.text) is (status == 503)
 
 
 async def test_only_what_an_operator_allows(running: Running, server: GitServer, tmp_path: Path) -> None:
@@ -212,6 +219,53 @@ async def test_only_what_an_operator_allows(running: Running, server: GitServer,
         with pytest.raises(SourceMisplaced):
             async with opened(running.platform, url):
                 pass
-    for url in ("ext::sh -c id", "file:///etc", "http://a:b@example.org/x.git", "--upload-pack=id"):
-        with pytest.raises(ValueError, match=r"address|expected"):
-            RepositorySettings(url=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ext::sh -c id",
+        "file:///etc",
+        "http://a:b@example.org/x.git",
+        "--upload-pack=id",
+        "http://%31%32.example.org/x.git",  # curl reads another name than the platform checks
+        "http://docs\u3002example.org/x.git",
+        "http://example.org./x.git",
+        "http://exa\tmple.org/x.git",
+        "http://example.org\\@127.0.0.1/x.git",
+        "http://example.org:99999/x.git",
+        f"http://{'a' * 64}.org/x.git",
+        "http://example..org/x.git",
+        "/srv/a\0b",
+    ],
+)
+async def test_addresses_that_git_could_read_otherwise_are_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match=r"address|expected|Port"):
+        RepositorySettings(url=url)
+
+
+async def test_a_branch_is_not_the_tag_of_the_same_name(running: Running, server: GitServer) -> None:
+    git(server.work, "tag", "main")
+    git(server.work, "push", "--quiet", "origin", "refs/tags/main")
+    (server.work / "new.txt").write_text("new")
+    server.publish("refs/heads/main")
+    async with opened(running.platform, server.url, branch="main") as source:
+        items, _ = await listed(source)
+    assert [one.path for one in items] == ["new.txt"]
+
+
+async def test_a_run_that_continues_after_a_push_goes_on(running: Running, server: GitServer) -> None:
+    """A file that the newest commit no longer has is one item's fault, not the whole source's."""
+    (server.work / "a.txt").write_text("old")
+    server.publish()
+    async with opened(running.platform, server.url) as source:
+        [item], _ = await listed(source)
+    (server.work / "a.txt").write_text("new")
+    git(server.work, "add", "a.txt")
+    git(server.work, "commit", "--quiet", "--amend", "-m", "anew")
+    git(server.work, "push", "--quiet", "--force", "origin", "HEAD:main")
+    git(server.bare, "reflog", "expire", "--expire=now", "--all")
+    git(server.bare, "gc", "--quiet", "--prune=now")
+    async with opened(running.platform, server.url) as source:
+        with pytest.raises(ItemVanished):
+            await read_item(source, item)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from builtin_plugins.sources.services.runs import TICK
+from kernel.sdk import NoPayload
 from kernel.testing import Actor, Running, somebody
 from tests.builtin_plugins.rag.rag_support import make_base
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -80,6 +82,11 @@ class Desk:
         assert answer.status == 202, answer.body
         await self.running.run_jobs()
         return await self.last_run()
+
+    async def tick(self) -> None:
+        """Let the clock begin what is due, and that end."""
+        await self.running.platform.database.write(lambda unit: unit.enqueue(TICK, NoPayload()))
+        await self.running.run_jobs()
 
     async def last_run(self) -> dict[str, Any]:
         answer = await self.ann.get(self.path("/runs"))

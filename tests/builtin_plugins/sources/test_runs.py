@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -13,6 +15,8 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
     SourceUnreachable,
 )
+from builtin_plugins.sources.models import ItemRecord, RunRecord
+from kernel.sdk import utc_now
 from kernel.testing import audited
 from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.sources.conftest import Desk
@@ -71,6 +75,21 @@ async def test_a_renamed_item_keeps_its_document(desk: Desk, *, fingerprints: bo
     assert figures(await desk.run()) == {"found": 2, "moved": 1}
     after = await _ids(desk)
     assert (after["zero.txt"], desk.shelf.fetched) == (before["0.txt"], [])
+
+
+async def test_of_many_with_the_same_content_each_takes_one_document_along(desk: Desk) -> None:
+    database = desk.running.platform.database
+    desk.shelf.contents = {f"old/{at}.txt": b"The same licence." for at in range(3)}
+    await desk.add()
+    before = await database.read(_documents_of, desk.source)
+    desk.shelf.contents = {f"new/{at}.txt": b"The same licence." for at in range(4)}
+    assert figures(await desk.run()) == {"found": 4, "moved": 3, "added": 1}
+    after = await database.read(_documents_of, desk.source)
+    assert (len(after), before - after) == (4, set())
+
+
+def _documents_of(session: Session, source: str) -> set[str | None]:
+    return set(session.scalars(select(ItemRecord.document_id).where(ItemRecord.source_id == source)))
 
 
 async def _ids(desk: Desk) -> dict[str, str]:
@@ -275,6 +294,26 @@ async def test_new_filters_take_documents_out_and_back(desk: Desk) -> None:
         assert len(await desk.documents()) == left
 
 
+async def test_filters_that_change_during_a_run_apply_to_the_next(desk: Desk) -> None:
+    """Although nothing has changed at the source since the listing of that run."""
+    desk.shelf.contents, desk.shelf.cursor = texts(3), "1"
+    changes = []
+
+    def busy(_: str) -> None:
+        if not changes:
+            raise SourceThrottled(3600)
+
+    desk.shelf.opening = busy
+    assert (await desk.add())["state"] == "waiting"
+    changes.append(await desk.ann.patch(desk.path(), json={"filters": {"exclude": ["0.txt"]}}))
+    due = update(RunRecord).where(RunRecord.source_id == desk.source).values(resume_at=utc_now())
+    await desk.running.platform.database.write(lambda unit: unit.session.execute(due) and None)
+    await desk.tick()
+    assert (await desk.last_run())["state"] == "done"
+    await desk.run()
+    assert set(await desk.documents()) == {"1.txt", "2.txt"}
+
+
 async def test_a_dry_run_changes_nothing(desk: Desk) -> None:
     desk.shelf.contents = texts(4)
     await desk.add()
@@ -313,11 +352,18 @@ async def test_a_document_deleted_here_stays_away_until_it_changes(desk: Desk) -
 
 
 @pytest.mark.parametrize(("documents", "left"), [("keep", 2), ("delete", 0)])
+@pytest.mark.parametrize("noted", [True, False])
 async def test_removing_a_source_keeps_or_deletes_its_documents(
-    desk: Desk, documents: str, left: int
+    desk: Desk, documents: str, left: int, *, noted: bool
 ) -> None:
+    """Also those that a killed run has stored without noting it."""
     desk.shelf.contents = texts(2)
     await desk.add()
+    if not noted:
+        killed = update(ItemRecord).where(ItemRecord.source_id == desk.source)
+        values = {"document_id": None, "etag": None, "state": "waiting"}
+        database = desk.running.platform.database
+        await database.write(lambda unit: unit.session.execute(killed.values(values)) and None)
     assert (await desk.ann.delete(desk.path())).status == 422
     answer = await desk.ann.delete(desk.path(f"?documents={documents}"))
     assert answer.status == 202

@@ -13,8 +13,6 @@ from builtin_plugins.sources.api import CredentialRefused
 from builtin_plugins.sources.filters import SourceFilters, fits
 from builtin_plugins.sources.models import RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import SourceItem
-from builtin_plugins.sources.services.runs import TICK
-from kernel.sdk import NoPayload
 from kernel.testing import somebody
 from tests.builtin_plugins.rag.rag_support import NOWHERE, problems
 from tests.builtin_plugins.sources.conftest import Desk
@@ -66,6 +64,19 @@ async def test_a_credential_reaches_the_source_and_nobody_else(desk: Desk) -> No
     await desk.ann.patch(desk.path(), json={"secret": "another"})
     await desk.run()
     assert desk.shelf.secrets[-1] == "another"
+
+
+async def test_nobody_leads_the_credential_of_another_account_elsewhere(desk: Desk) -> None:
+    """An administrator may change any source, but not have its owner's token sent to another server."""
+    desk.shelf.contents = {"a.txt": b"Text."}
+    await desk.add(secret="open sesame")
+    admin = await somebody(desk.running, role="admin")
+    same = {"settings": desk.settings, "name": "Renamed"}
+    assert (await admin.patch(desk.path(), json=same)).status == 200
+    elsewhere = {"settings": {"shelf": "elsewhere"}}
+    assert set(problems(await admin.patch(desk.path(), json=elsewhere))) == {"body.secret"}
+    assert (await admin.patch(desk.path(), json={**elsewhere, "secret": "mine"})).status == 200
+    assert set(problems(await desk.ann.patch(desk.path(), json=same))) == {"body.secret"}
 
 
 async def test_settings_are_tried_before_they_are_saved(desk: Desk) -> None:
@@ -132,7 +143,7 @@ async def test_the_clock_begins_runs_and_ends_pauses(desk: Desk) -> None:
     past = datetime.now(UTC) - timedelta(minutes=1)
     due = update(SourceRecord).where(SourceRecord.id == desk.source).values(next_at=past)
     await database.write(lambda unit: unit.session.execute(due) and None)
-    await _tick(desk)
+    await desk.tick()
     assert (await desk.last_run())["trigger"] == "schedule"
     shown = (await desk.ann.get(desk.path())).json()
     assert datetime.fromisoformat(shown["next_at"]) > datetime.now(UTC)
@@ -142,13 +153,8 @@ async def test_the_clock_begins_runs_and_ends_pauses(desk: Desk) -> None:
         .values(state="waiting", resume_at=past, phase="listing")
     )
     await database.write(lambda unit: unit.session.execute(paused) and None)
-    await _tick(desk)
+    await desk.tick()
     assert (await desk.last_run())["state"] == "done"
-
-
-async def _tick(desk: Desk) -> None:
-    await desk.running.platform.database.write(lambda unit: unit.enqueue(TICK, NoPayload()))
-    await desk.running.run_jobs()
 
 
 async def test_a_knowledge_base_takes_its_sources_along(desk: Desk) -> None:
@@ -174,6 +180,15 @@ async def test_a_folder_from_end_to_end(desk: Desk, open_folder: Path) -> None:
     assert (run["state"], set(await desk.documents())) == ("failed", {"b.md"})
 
 
+async def test_a_path_that_no_disk_takes_is_a_problem_of_the_source(desk: Desk, open_folder: Path) -> None:
+    (open_folder / "circle").symlink_to(open_folder / "circle")
+    path = f"/v1/rag/knowledge-bases/{desk.base}/sources/test"
+    for name in ("x" * 300, "circle", "nothing"):
+        body = {"kind": "folder", "settings": {"path": str(open_folder / name)}}
+        answer = await desk.ann.post(path, json=body)
+        assert (answer.status, answer.json()["ok"]) == (200, False)
+
+
 @pytest.mark.parametrize(
     ("path", "pattern", "expected"),
     [
@@ -187,6 +202,10 @@ async def test_a_folder_from_end_to_end(desk: Desk, open_folder: Path) -> None:
         ("ab/c.md", "a/**", False),
         ("a+b.md", "a+b.*", True),
         ("a[1].md", "a[1].md", True),
+        ("a/b", "a*b", False),
+        ("a/b/c.md", "a/**c.md", True),
+        ("a/" * 400 + "a", "**/" * 80 + "b", False),  # no pattern keeps a run busy
+        ("a" * 250, "*a" * 120 + "b", False),
     ],
 )
 async def test_patterns(path: str, pattern: str, *, expected: bool) -> None:

@@ -26,7 +26,7 @@ export function AddSource({ base, kinds, onAdded, onClose }) {
   const [exclude, setExclude] = useState("");
   const [tested, setTested] = useState(null);
   const { properties = {}, required = [] } = kind.settings_schema;
-  const body = () => ({ kind: kind.name, settings, secret: secret || null });
+  const body = () => ({ kind: kind.name, settings, secret: (kind.secret && secret) || null });
   const attempt = useAction(async () => {
     setTested(null);
     setTested(await api.trySource({ kb_id: base, body: body() }));
