@@ -11,13 +11,14 @@ from builtin_plugins.rag.errors import BuiltInField, FieldInUse, FieldNotFound
 from builtin_plugins.rag.metadata.fields import BUILT_IN, RESERVED, FieldDefinition, fields_of
 from builtin_plugins.rag.metadata.given import MOST_FIELDS
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, is_name, nfc
-from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue
+from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
 from builtin_plugins.rag.schemas_metadata import FieldOut, FieldPut
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.metadata import remove_field_values
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of, utc_now
 
 _VALUE: Any = MetadataValue.__table__
+_SHADOWED: Any = ShadowedValue.__table__
 _NAME: Final = f"must have 1 to {LONGEST_NAME} letters, digits or underscores"
 
 
@@ -72,11 +73,15 @@ def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) 
 
 def _check_free(session: Session, row: MetadataField, wanted: FieldPut) -> None:
     """Raise FieldInUse if documents have values that would not fit."""
-    mine = (_VALUE.c.knowledge_base_id == row.knowledge_base_id) & (_VALUE.c.field == row.name)
-    unfit = mine if row.kind != wanted.kind else mine & (_VALUE.c.position > 0)
     if row.kind == wanted.kind and wanted.many:
         return
-    if session.scalar(select(exists().where(unfit))):
+    for table in (_VALUE, _SHADOWED):
+        mine = (table.c.knowledge_base_id == row.knowledge_base_id) & (table.c.field == row.name)
+        unfit = table.c.text.is_not(None) | table.c.number.is_not(None)
+        if row.kind == wanted.kind:
+            unfit = table.c.position > 0
+        if not session.scalar(select(exists().where(mine & unfit))):
+            continue
         what = f"of the kind {row.kind}" if row.kind != wanted.kind else "of which there are several"
         raise FieldInUse(
             f"Documents have values in '{row.name}' {what}: remove these first, or delete the field and "

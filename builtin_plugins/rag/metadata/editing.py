@@ -26,7 +26,6 @@ from builtin_plugins.rag.services.metadata import (
     hold_base,
     read_layers,
     write_layers,
-    write_values,
 )
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
@@ -122,11 +121,12 @@ def _change(
 ) -> DocumentMetadata:
     loading.hold_own(unit.session, scope, kb_id)
     hold_documents(unit, kb_id, [document_id])
+    layers = read_layers(unit.session, [document_id])[document_id]
     try:
-        values = GivenValues(fields_of(unit.session, kb_id), people).read(given)
+        layers.set("hand", GivenValues(fields_of(unit.session, kb_id), people).keeping(layers).read(given))
     except FieldRefused as error:
         raise error.within() from None
-    write_values(unit, kb_id, document_id, "hand", values)
+    write_layers(unit, kb_id, {document_id: layers})
     return _shown(unit.session, document_id)
 
 

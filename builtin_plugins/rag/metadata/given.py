@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
 from builtin_plugins.rag.metadata.fields import FieldDefinition
 from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, nfc, value_of
 from builtin_plugins.rag.metadata.people import NOBODY, People
+from builtin_plugins.rag.services.metadata import Layers
 from kernel.sdk import Unprocessable
 from kernel.sdk.storage import first_unfit
 
@@ -41,6 +42,13 @@ class GivenValues:
 
     fields: Mapping[str, FieldDefinition]
     people: People = NOBODY
+
+    def keeping(self, layers: Layers) -> GivenValues:
+        """The same for a document whose accounts may stay, also those that the caller doesn't see."""
+        persons = [name for name, one in self.fields.items() if one.kind == "person"]
+        present = [values for name in persons for _, values in filter(None, [layers.winning(name)])]
+        accounts = {int(one.text): "" for values in present for one in values if one.text}
+        return replace(self, people=replace(self.people, names={**accounts, **self.people.names}))
 
     def field(self, name: str) -> FieldDefinition:
         """The field of this name that can be set. Raises FieldRefused."""

@@ -156,13 +156,6 @@ def _rows(place: Mapping[str, str], origin: Origin, values: Sequence[FieldValue]
     ]
 
 
-def write_values(unit: Unit, base_id: str, document_id: str, origin: Origin, said: Values) -> None:
-    """Let an origin say this about some fields of a locked document; the others stay as they are."""
-    layers = read_layers(unit.session, [document_id])
-    layers[document_id].set(origin, said)
-    write_layers(unit, base_id, layers)
-
-
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:
     """The values of these documents by id and field, in one query."""
     found: dict[str, dict[str, list[FieldValue]]] = {}

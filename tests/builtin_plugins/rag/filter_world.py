@@ -28,7 +28,7 @@ from builtin_plugins.rag.metadata.kinds import FieldValue, folded, value_of
 from builtin_plugins.rag.models import Document, MetadataField
 from builtin_plugins.rag.plugin import RagPlugin
 from builtin_plugins.rag.schemas_facets import Facet
-from builtin_plugins.rag.services.metadata import write_values
+from builtin_plugins.rag.services.metadata import read_layers, write_layers
 from builtin_plugins.vectors.api import Point, Query, VectorStore
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
@@ -143,7 +143,9 @@ def store(unit: Unit, base_id: str, entries: Sequence[Entry], *, declare: bool =
     unit.session.add_all(Document(**entry.row) for entry in entries)
     unit.session.flush()
     for entry in entries:
-        write_values(unit, base_id, entry.row["id"], "hand", entry.values)
+        layers = read_layers(unit.session, [entry.row["id"]])
+        layers[entry.row["id"]].set("hand", entry.values)
+        write_layers(unit, base_id, layers)
 
 
 def vector(number: int) -> Any:

@@ -207,6 +207,19 @@ async def test_rules_read_paths(running: Running, ann: Actor, base: str) -> None
         assert list(problems(await put_rules(running, ann, base, rule))) == [f"body.rules.0.{place}"]
 
 
+async def test_a_kind_stays_while_overruled_values_have_it(running: Running, ann: Actor, base: str) -> None:
+    """They come back when what overrules them goes."""
+    await declare(ann, base, "note", many=True)
+    document = (await send(ann, base)).json()["document_id"]
+    await running.run_jobs()
+    await put_rules(running, ann, base, {"pattern": "**", "field": "note", "value": ["x", "y"]})
+    assert (await change(ann, base, document, note=None)).json()["metadata"].get("note") is None
+    assert (await declare(ann, base, "note", "number", many=True)).status == 409
+    assert (await declare(ann, base, "note", many=False)).status == 409
+    await put_rules(running, ann, base)
+    assert (await declare(ann, base, "note", "number")).status == 200
+
+
 @pytest.mark.each_database
 async def test_a_version_takes_over_what_was_set_by_hand(running: Running, ann: Actor, base: str) -> None:
     """The replaced one keeps its own; values sent with the new one win."""
@@ -401,7 +414,11 @@ async def test_a_table_keeps_every_value(running: Running, ann: Actor) -> None:
     table = (await ann.get(path)).body
     sent = await ann.put(path, data=table, headers={"Content-Type": "text/csv"})
     assert sent.json() == {"documents": 0}, sent.body
-    assert (await record(ann, base, document))["metadata"] == before
+    await declare(ann, base, "readers", "person", many=True)
+    assert list(problems(await change(ann, base, document, readers=[admin.user["id"]]))) == ["body.readers"]
+    both = [stranger.user["id"], ann.user["username"]]
+    assert (await change(admin, base, document, readers=both[:1])).status == 200
+    assert (await change(ann, base, document, readers=both, owner=before["owner"])).status == 200
 
 
 @pytest.mark.each_database
