@@ -196,11 +196,16 @@ async def _permitted(platform: Platform, host: str, port: int) -> str:
 
 
 def _check_local(path: str, allowed: Sequence[str]) -> None:
+    """All places where git may look for the repository: a link or a file there may name another one."""
+    places = [Path(found) for found in (path, f"{path}/.git", f"{path}.git", f"{path}.git/.git")]
     try:
-        place = Path(path).resolve()
-    except (OSError, RuntimeError):  # links in a circle
+        resolved = [place.resolve() for place in places]
+        roots = [Path(one).resolve() for one in allowed]
+        inside = all(any(place.is_relative_to(root) for root in roots) for place in resolved)
+        is_other = any(place.is_file() for place in resolved)
+    except (OSError, RuntimeError):  # no name that a disk takes, or links in a circle
         raise SourceMisplaced("There is no repository at this address") from None
-    if not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
+    if not inside or is_other:
         raise SourceMisplaced(
             "This repository on the server may not be a source; the operator can allow it in "
             "PLATFORM_SOURCE_GIT_FOLDERS"

@@ -18,7 +18,7 @@ class SourcesSettings(Settings):
         "person confirms it.",
     )
     sources_missing_few: int = Field(
-        5, ge=0, le=10_000, description="So many documents of a source may go in any case."
+        5, ge=0, le=10_000, description="So many documents of a source may go, unless it is empty."
     )
     sources_at_once: int = Field(
         4, ge=1, le=32, description="Documents that a run fetches from a source at the same time."

@@ -155,6 +155,8 @@ class ListingPass:
         run.skipped = unit.session.scalar(select(func.count()).select_from(ItemRecord).where(out)) or 0
         kept, gone = self._count(unit.session, run)
         few, share = self._settings.sources_missing_few, self._settings.sources_missing_percent
+        if run.found == 0 and not end.only_changes:
+            few = 0  # an empty folder is what a disk that is not connected leaves
         if gone > max(few, run.confirmed) and gone * 100 > share * kept:
             run.state, run.gone = "needs_confirmation", gone
         else:
@@ -174,7 +176,7 @@ class ListingPass:
         keys = keys.where(ItemRecord.source_id == run.source_id, ItemRecord.fingerprint.is_not(None))
         is_new = ItemRecord.listed_by == self._pass
         is_new &= (ItemRecord.state == "waiting") & ItemRecord.etag.is_(None)
-        fresh = defaultdict[str, deque[str]](deque)
+        fresh = defaultdict[str | None, deque[str]](deque)
         for key, found in session.execute(keys.where(is_new)):
             fresh[key].append(found)
         # A gone item that a filter leaves out is listed: it was not moved.

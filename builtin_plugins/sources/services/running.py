@@ -132,8 +132,13 @@ def _complete(unit: Unit, run_id: str) -> None:
     source = unit.session.get(SourceRecord, record.source_id, with_for_update=True)
     if source is not None:
         source.cursor, source.problem = record.cursor, None
-        if source.pushed_at is not None and source.pushed_at > record.started_at:
-            start_run(unit, source, "push")
+        _follow(unit, source, record)
+
+
+def _follow(unit: Unit, source: SourceRecord, record: RunRecord) -> None:
+    """Begin another run if somebody has pushed since this one began."""
+    if source.pushed_at is not None and source.pushed_at > record.started_at and source.leaving is None:
+        start_run(unit, source, "push")
 
 
 def end_run(unit: Unit, run_id: str, state: RunState, error: str | None) -> None:
@@ -145,6 +150,9 @@ def end_run(unit: Unit, run_id: str, state: RunState, error: str | None) -> None
     source = unit.session.get(SourceRecord, record.source_id, with_for_update=True)
     if source is not None and error is not None and not record.is_dry:
         source.problem = error
+        if state == "failed":
+            unit.session.flush()
+            _follow(unit, source, record)
 
 
 def _rest(unit: Unit, run_id: str, throttled: SourceThrottled) -> None:

@@ -34,12 +34,17 @@ from tests.fakes.git_server import GitServer, git, git_server
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.fixture(scope="module")
+def allowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose repositories may be sources."""
+    return tmp_path_factory.mktemp("allowed")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+async def running(tmp_path_factory: pytest.TempPathFactory, allowed: Path) -> AsyncIterator[Running]:
     """A platform that may call this machine."""
-    home = tmp_path_factory.mktemp("git")
-    env = {"PLATFORM_OUTGOING_ALLOWED": "127.0.0.1", "PLATFORM_SOURCE_GIT_FOLDERS": str(home / "allowed")}
-    async with platforms(home / "home") as start:
+    env = {"PLATFORM_OUTGOING_ALLOWED": "127.0.0.1", "PLATFORM_SOURCE_GIT_FOLDERS": str(allowed)}
+    async with platforms(tmp_path_factory.mktemp("git") / "home") as start:
         yield await start("source_git", env=env)
 
 
@@ -218,6 +223,25 @@ async def test_only_what_an_operator_allows(running: Running, server: GitServer,
     for url in ("http://10.1.2.3/docs.git", "http://169.254.169.254/docs.git", str(server.bare), "/"):
         with pytest.raises(SourceMisplaced):
             async with opened(running.platform, url):
+                pass
+
+
+async def test_nothing_in_an_allowed_folder_leads_out_of_it(
+    running: Running, server: GitServer, allowed: Path
+) -> None:
+    """Neither a link, nor a file that names another repository, as working copies of submodules have."""
+    (server.work / "a.txt").write_text("text")
+    server.publish()
+    git(allowed, "clone", "--quiet", "--bare", str(server.bare), "inside")
+    (allowed / "named").mkdir()
+    (allowed / "named/.git").write_text(f"gitdir: {server.bare}\n")
+    (allowed / "linked").symlink_to(server.bare)
+    (allowed / "suffixed.git").symlink_to(server.bare)
+    async with opened(running.platform, str(allowed / "inside")) as source:
+        assert [one.path for one in (await listed(source))[0]] == ["a.txt"]
+    for name in ("named", "linked", "suffixed", "x" * 300):
+        with pytest.raises(SourceMisplaced):
+            async with opened(running.platform, str(allowed / name)):
                 pass
 
 

@@ -129,7 +129,10 @@ async def test_uploads_are_never_touched(desk: Desk) -> None:
     assert second.status == 202
     await desk.running.run_jobs()
     desk.shelf.contents = {}
-    assert (await desk.run())["state"] == "done"
+    assert (await desk.run())["state"] == "needs_confirmation"
+    await desk.ann.post(desk.path("/confirm"))
+    await desk.running.run_jobs()
+    assert (await desk.last_run())["state"] == "done"
     kept = await desk.ann.get(f"/v1/rag/knowledge-bases/{desk.base}/documents")
     assert [one["document_id"] for one in kept.json()["items"]] == [uploaded, second.json()["document_id"]]
 
@@ -166,6 +169,14 @@ async def test_much_that_is_missing_waits_for_a_person(desk: Desk) -> None:
     done = await desk.last_run()
     assert (done["state"], done["gone"], len(await desk.documents())) == ("done", 17, 3)
     assert (await desk.ann.post(desk.path("/confirm"))).json()["code"] == "nothing_to_confirm"
+
+
+async def test_a_source_that_is_empty_waits_for_a_person_however_small_it_was(desk: Desk) -> None:
+    desk.shelf.contents = texts(2)
+    await desk.add()
+    desk.shelf.contents = {}
+    run = await desk.run()
+    assert (run["state"], run["gone"], len(await desk.documents())) == ("needs_confirmation", 2, 2)
 
 
 async def test_a_source_that_recovers_needs_no_confirmation(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from builtin_plugins.sources.api import CredentialRefused
+from builtin_plugins.sources.api import CredentialRefused, SourceMisplaced
 from builtin_plugins.sources.filters import SourceFilters, fits
 from builtin_plugins.sources.models import RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import SourceItem
@@ -132,6 +132,24 @@ async def test_a_push_triggers_a_run(desk: Desk) -> None:
     await desk.running.run_jobs()
     runs = (await desk.ann.get(desk.path("/runs"))).json()["items"]
     assert [one["trigger"] for one in runs] == ["push", "push", "hand"]
+    assert set(await desk.documents()) == {"a.txt", "b.txt"}
+
+
+async def test_a_push_follows_a_run_that_fails(desk: Desk) -> None:
+    desk.shelf.contents = {"a.txt": b"Text."}
+    await desk.add()
+    path = (await desk.ann.post(desk.path("/push-address"))).json()["path"]
+    desk.shelf.contents["b.txt"] = b"More."
+    faults = [SourceMisplaced("The disk is away")]
+
+    def away(_: int) -> None:
+        if faults:
+            raise faults.pop()
+
+    desk.shelf.listing = away
+    for _ in range(2):
+        assert (await desk.running.anonymous.post(path)).status == 202
+    await desk.running.run_jobs()
     assert set(await desk.documents()) == {"a.txt", "b.txt"}
 
 
