@@ -40,6 +40,7 @@ _SPARE = 256 * 2**20  # bytes to leave free on the disk
 _SAVED = re.compile(r"(?P<kind>[a-z]+)-(?P<built>\d+)-(?P<token>[0-9a-f]{32})")
 _WORKING = re.compile(r"(?P<collection>\d+)-(?P<kind>[a-z]+)-(?P<built>\d+)-[0-9a-f]{32}")
 _UNFINISHED = "new-"
+_KEEP = "keep search indexes"
 _MARK = "deletions"  # in the folder of a collection: since when its files hold something deleted
 
 
@@ -84,14 +85,18 @@ class IndexFolders:
 
     def new_working(self, collection: int, kind: str, built_at: float) -> Path | None:
         """An empty folder of this process; None if there can't be one."""
-        with self.blame("keep search indexes"):
-            own = self._own_folder()
-            if shutil.disk_usage(own).free < _SPARE:
-                raise OSError(f"the disk has less than {_SPARE // 2**20} MB left")
+        with self.blame(_KEEP):
+            own = self._roomy_folder()
             folder = own / f"{collection}-{kind}-{int(built_at * 1000)}-{uuid.uuid4().hex}"
             folder.mkdir(mode=0o700)
             return folder
         return None
+
+    def try_again(self) -> None:
+        """Find out whether what kept this process from having folders has ended."""
+        if _KEEP in self._faults:
+            with self.blame(_KEEP):
+                self._roomy_folder()
 
     def bind(self, index: object, folder: Path) -> None:
         """Remove a working folder as soon as nothing uses its index any more."""
@@ -238,6 +243,13 @@ class IndexFolders:
             if own is not None:
                 shutil.rmtree(own, ignore_errors=True)
                 self._release()
+
+    def _roomy_folder(self) -> Path:
+        """This process's folder. Raises OSError, also if the disk is almost full."""
+        own = self._own_folder()
+        if shutil.disk_usage(own).free < _SPARE:
+            raise OSError(f"the disk has less than {_SPARE // 2**20} MB left")
+        return own
 
     def _own_folder(self) -> Path:
         from kernel.sdk.operations import take_slot  # brings the parsers of settings: not at each start

@@ -36,6 +36,9 @@ class IndexOwner(Protocol):
     async def renew_words(self, collection: str) -> None:
         """Build the index of words again from the rows, and save it."""
 
+    async def save_words(self, collection: str) -> None:
+        """Save the index of words as it is."""
+
     async def reopen_words(self, collection: str) -> None:
         """Use what another process has saved."""
 
@@ -69,6 +72,7 @@ class IndexTidying:
     async def tidy(self) -> None:
         """Look at each index with files once. Raises OSError."""
         await asyncio.to_thread(self._folders.sweep)
+        await asyncio.to_thread(self._folders.try_again)
         numbers = await asyncio.to_thread(self._folders.collections)
         numbers |= {number for number, indexes in self._owner.loaded().items() if indexes.filed}
         for number in sorted(numbers):
@@ -88,6 +92,8 @@ class IndexTidying:
         if not old and not behind:
             if saved is not None:  # otherwise another process may wait for the mark to be due
                 await asyncio.to_thread(self._folders.unmark, number)
+            elif own is not None and own.filed:
+                await self._owner.save_words(state.name)
         elif saved is not None and not old:
             await self._owner.reopen_words(state.name)
         elif await asyncio.to_thread(self._folders.mark, number) >= self._folders.clear_within / 4:

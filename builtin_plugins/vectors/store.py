@@ -259,6 +259,12 @@ class SqlVectorStore:
         await self._replace_words(collection, found, fresh)
         await self._save_words(collection, found, fresh)
 
+    async def save_words(self, collection: str) -> None:
+        """Save the text index of this process."""
+        found = await self._database.read(read_collection, collection)
+        if found is not None:
+            await self._save_words(collection, found, self.indexes(found).text)
+
     async def reopen_words(self, collection: str) -> None:
         """Replace the text index by what another process has saved; if it can't be opened, build one."""
         found = await self._database.read(read_collection, collection)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from builtin_plugins.vectors.api import IndexFolders
+from builtin_plugins.vectors.api import IndexFolders, VectorSettings, index_folders
 from builtin_plugins.vectors.index_manifest import read_manifest, write_manifest
 from builtin_plugins.vectors.index_tidying import IndexTidying
 from builtin_plugins.vectors.store import SqlVectorStore
 from kernel.db.engine import Database, Unit
+from kernel.sdk import StoreNeeds
+from kernel.settings.loading import KernelSettings
 from tests.builtin_plugins.vectors.test_saved_indexes import (
     SECRET,
     SIZE,
@@ -201,3 +206,41 @@ async def test_a_start_completes_what_is_due(database: Database, home: Path, sav
         await store.renewed.wait()
     assert not holds(home, SECRET)
     await store.close()
+
+
+async def test_folders_that_can_be_written_again_are_used(database: Database, home: Path) -> None:
+    (home / "vectors").write_text("not a folder")
+    store = opened(database, home)
+    assert store.folders is not None
+    await fill(database, store, points(SIZE, "g", "zebra"))
+    await asked(store, "zebra")
+    assert store.folders.fault is not None
+    (home / "vectors").unlink()
+    await tidy(store, database)
+    assert store.folders.fault is None
+    await fill(database, store, points(1, "late", "lion"))
+    await asked(store, "lion")
+    await store.settled()
+    assert store.folders.saved(1, "text") is not None
+    await store.close()
+
+
+async def test_what_is_not_saved_is_saved_later(database: Database, home: Path, saved: Path) -> None:
+    store = opened(database, home)
+    await asked(store, "zebra")
+    shutil.rmtree(saved)
+    (saved.parent / "deletions").touch()
+    await tidy(store, database)
+    assert store.folders is not None and store.folders.saved(1, "text") is not None
+    await store.close()
+
+
+async def test_nothing_is_left_when_saving_is_turned_off(database: Database, home: Path, saved: Path) -> None:
+    left = home / "vectors" / "working" / "7" / "1-text-1-0123456789abcdef0123456789abcdef"
+    left.mkdir(parents=True)
+    left.parent.with_suffix(".lock").touch()
+    kernel = KernelSettings(home=home, database_url=None)
+    off = VectorSettings.model_validate({"PLATFORM_VECTORS_SAVE_INDEXES": False})
+    needs = SimpleNamespace(settings=kernel, settings_of=lambda _: off)
+    assert index_folders(cast(StoreNeeds, needs)) is None
+    assert not left.exists() and not saved.exists()
