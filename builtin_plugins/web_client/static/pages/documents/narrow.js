@@ -59,7 +59,10 @@ export function Facets({ bases, pipeline, choices, onChange }) {
 
 async function load(bases, pipeline, choices, signal) {
   const lists = await Promise.all(bases.slice(0, MOST_BASES).map((id) => api.fields({ kb_id: id, signal })));
-  const known = new Map(lists.flatMap((list) => list.items).map((field) => [field.name, field]));
+  const all = lists.flatMap((list) => list.items);
+  // A field that is a text in one knowledge base and a number in another can't be counted together.
+  const alike = all.filter((field) => all.every((other) => other.name !== field.name || other.kind === field.kind));
+  const known = new Map(alike.map((field) => [field.name, field]));
   const own = [...known.values()].filter((field) => !field.built_in && COUNTED.includes(field.kind)).map((field) => field.name);
   const names = [...own, ...BUILT_IN.filter((name) => known.has(name))].slice(0, MOST_FIELDS);
   const titles = Object.fromEntries(names.map((name) => [name, ROW_TITLES[name] ? t(ROW_TITLES[name]) : titleOf(known.get(name))]));
