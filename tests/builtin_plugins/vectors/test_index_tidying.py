@@ -26,6 +26,7 @@ from tests.builtin_plugins.vectors.test_saved_indexes import (
     SIZE,
     WatchedStore,
     asked,
+    exist,
     fill,
     holds,
     home,
@@ -243,4 +244,4 @@ async def test_nothing_is_left_when_saving_is_turned_off(database: Database, hom
     off = VectorSettings.model_validate({"PLATFORM_VECTORS_SAVE_INDEXES": False})
     needs = SimpleNamespace(settings=kernel, settings_of=lambda _: off)
     assert index_folders(cast(StoreNeeds, needs)) is None
-    assert not left.exists() and not saved.exists()
+    assert exist(left, saved) == [False, False]
