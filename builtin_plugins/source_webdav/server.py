@@ -132,7 +132,8 @@ class WebdavSource:
         return path if path != self._above else None
 
     def _item(self, path: str, member: DavMember) -> SourceItem:
-        etag = f"{member.etag or ''} {member.size} {member.modified or ''}"
+        # Apache calls the tag of a file weak as long as it was written less than a second ago.
+        etag = f"{(member.etag or '').removeprefix('W/')} {member.size} {member.modified or ''}"
         return SourceItem(
             identity=path if member.file_id is None else f"file {member.file_id}",
             etag=etag,

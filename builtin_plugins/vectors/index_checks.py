@@ -16,7 +16,7 @@ from builtin_plugins.vectors.purging import DROPPED
 from builtin_plugins.vectors.settings import VectorSettings
 from kernel.sdk import Finding, Platform
 
-_CHECK = "search indexes"
+_CHECK = "indexes"
 
 
 async def find_indexes(platform: Platform) -> AsyncIterator[Finding]:

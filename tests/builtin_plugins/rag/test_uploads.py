@@ -107,6 +107,7 @@ class TestAccepted:
             "tree_nodes_created": 0,
             "path": None,
             "external_id": None,
+            "kept_by": None,
             "version": 1,
             "superseded_at": None,
             "metadata": {},

@@ -314,6 +314,15 @@ async def test_folders_without_end(running: Running) -> None:
             await anext(listing)
 
 
+async def test_a_tag_that_becomes_strong_is_no_change(running: Running) -> None:
+    tags = ("W/&quot;7&quot;", "&quot;7&quot;")
+    [weak], [strong] = [
+        await listed(running, 207, multistatus(entry("/dav/a.txt").replace("&quot;1&quot;", tag)))
+        for tag in tags
+    ]
+    assert weak.etag == strong.etag
+
+
 async def test_entities_are_not_resolved(running: Running) -> None:
     body = '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]>' + multistatus(entry("/dav/&b;"))
     assert await listed(running, 207, body) == []

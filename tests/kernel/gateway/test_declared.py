@@ -14,7 +14,7 @@ import pytest_asyncio
 from kernel.gateway.services import Service, installed_services
 from kernel.plugins.loading import Plugin
 from kernel.sdk import PLUGIN_STATES, PUBLIC, Context, Mount, RouteTable, hookimpl
-from kernel.testing import Start
+from kernel.testing import Start, eventually
 from tests.fakes.processes import Served, free_port, served_platform, without_plugins
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -91,8 +91,12 @@ async def test_on_another_machine(lending_package: Path, tmp_path: Path) -> None
             there.process.signal(signal.SIGTERM)
             await there.process.wait(20)
             assert (await here.get("/v1/lending/loans"))[0] == 503
-            _, health = await here.get("/health")
-            assert health["checks"]["lending_desk"].startswith("unhealthy: ")
+
+            async def is_told() -> bool:  # its state is remembered for a moment
+                _, health = await here.get("/health")
+                return str(health["checks"]["lending_desk"]).startswith("unhealthy: ")
+
+            await eventually(is_told)
 
 
 def offering(*services: Service, routes: RouteTable | None = None, called: str = "stranger") -> type[Plugin]:
