@@ -19,7 +19,8 @@ async def databases(tmp_path: Path, database_url: str | None) -> AsyncIterator[t
     if database_url is None:
         copy_sqlite(tmp_path, ("vectors",))
     url = KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url
-    pair = Database(url), Database(url)
+    # A server allows 100 connections, and other tests run beside these.
+    pair = Database(url, pool_size=4), Database(url, pool_size=4)
     await make_tables(pair[0])
     yield pair
     for database in pair:
