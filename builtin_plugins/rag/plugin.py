@@ -27,7 +27,7 @@ from builtin_plugins.rag.handlers import (
     visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
-from builtin_plugins.rag.metadata.editing import Said, describe
+from builtin_plugins.rag.metadata.editing import IncomingMetadata, describe
 from builtin_plugins.rag.metadata.rules import APPLY_RULES
 from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.mounts import SERVICE
@@ -285,7 +285,7 @@ class RagPlugin(Plugin):
     async def describe_document(
         self, caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
     ) -> bool:
-        await describe(caller, knowledge_base_id, document_id, Said(metadata, origin="source"))
+        await describe(caller, knowledge_base_id, document_id, IncomingMetadata(metadata, origin="source"))
         return True
 
     @hookimpl(optionalhook=True)

@@ -99,11 +99,13 @@ def _note_properties(message: Message) -> None:
     note_property("from", _header(message, "From"))
     with suppress(*_HEADER_FAULTS):
         written = [_header(message, name) for name in ("To", "Cc")]
-        note_property("to", *(_shown(*one) for one in getaddresses(list(filter(None, written))) if any(one)))
+        note_property(
+            "to", *(_correspondent(*one) for one in getaddresses(list(filter(None, written))) if any(one))
+        )
     note_property("sent", _header(message, "Date"))
 
 
-def _shown(name: str, address: str) -> str:
+def _correspondent(name: str, address: str) -> str:
     return f"{name} <{address}>" if name and address else name or address
 
 

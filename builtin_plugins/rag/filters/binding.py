@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, and_, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.filters.compiling import SYNONYMS, FilterCompiler, FilterMisfit, Loc
-from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, shown
+from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, filter_as_sent
 from builtin_plugins.rag.filters.moments import is_relative
 from builtin_plugins.rag.metadata.changes import version_of
 from builtin_plugins.rag.metadata.fields import BUILT_IN, FieldDefinition
@@ -129,7 +129,7 @@ def _key_of(
     fields: Mapping[str, Mapping[str, FieldDefinition]], sources: Sequence[FilterSource], now: datetime
 ) -> str:
     """What the conditions depend on, as text; the time only if a value may be relative to it."""
-    sent = [(shown(one.sent), one.fields_gone) for one in sources if one.sent is not None]
+    sent = [(filter_as_sent(one.sent), one.fields_gone) for one in sources if one.sent is not None]
     kinds = [[(f.name, f.kind) for f in one.values() if not f.built_in] for one in fields.values()]
     text = json.dumps([sent, kinds], ensure_ascii=False, sort_keys=True)
     return text + now.isoformat() if is_relative(text) else text

@@ -109,7 +109,7 @@ class FacetCounter:
         grouped = self._of(field, value, value.label("v"), counted).group_by("v")
         rows = self._session.execute(grouped.order_by(counted.desc(), "v").limit(self._limit + 1)).all()
         documents = self._session.scalar(self._of(field, value, func.count(func.distinct(Document.id))))
-        values = [FacetValue(value=_shown(field, row.v), count=row.n) for row in rows[: self._limit]]
+        values = [FacetValue(value=_public_value(field, row.v), count=row.n) for row in rows[: self._limit]]
         if field.kind == "date":
             values.sort(key=lambda one: str(one.value), reverse=True)
         return Facet(
@@ -139,7 +139,7 @@ class FacetCounter:
         return query.join(MetadataValue, bool_of(joined))
 
 
-def _shown(field: FieldDefinition, value: Any) -> Any:
+def _public_value(field: FieldDefinition, value: Any) -> Any:
     if field.kind == "boolean":
         return bool(value)
     return int(value) if field.kind == "person" else value

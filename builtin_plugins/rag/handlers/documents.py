@@ -20,7 +20,7 @@ from builtin_plugins.rag.errors import (
     UnsupportedDocument,
     VersionMismatch,
 )
-from builtin_plugins.rag.metadata.editing import Said
+from builtin_plugins.rag.metadata.editing import IncomingMetadata
 from builtin_plugins.rag.metadata.given import metadata_in
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
@@ -173,8 +173,8 @@ async def _add(
         raise UnsupportedDocument(await parsers.why_refused(staged.path))
     arrived = Arrived(staged, received.filename, content_type, build_tree)
     values = metadata_in(received.fields)
-    said = None if values is None else Said(values)
-    record, new = await service.add(ctx.caller, kb_id, arrived, placing, said=said)
+    incoming = None if values is None else IncomingMetadata(values)
+    record, new = await service.add(ctx.caller, kb_id, arrived, placing, incoming=incoming)
     return _tagged(record, status=202 if new else 200)
 
 

@@ -85,7 +85,7 @@ def _check_free(session: Session, row: MetadataField, wanted: FieldPut) -> None:
         what = f"of the kind {row.kind}" if row.kind != wanted.kind else "of which there are several"
         raise FieldInUse(
             f"Documents have values in '{row.name}' {what}: remove these first, or delete the field and "
-            "declare it anew"
+            "declare it again"
         )
 
 

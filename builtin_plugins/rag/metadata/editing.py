@@ -34,7 +34,7 @@ _PLACE: Final = "metadata"
 
 
 @dataclass(frozen=True)
-class Said:
+class IncomingMetadata:
     """Values that arrive with a document. `people` are the accounts in them that the caller sees."""
 
     values: Mapping[str, object]
@@ -50,31 +50,31 @@ async def look_up_people(caller: Caller, kb_id: str, given: Sequence[Mapping[str
     return await find_people(caller, people_in(fields, given))
 
 
-def store_said(unit: Unit, base_id: str, document_id: str, said: Said) -> None:
-    """Store what is said of a document that arrives. Raises Unprocessable for what a person says wrong; a
+def store_incoming(unit: Unit, base_id: str, document_id: str, incoming: IncomingMetadata) -> None:
+    """Store the metadata of a document that arrives. Raises Unprocessable for a mistake of a person; a
     source states all that it knows, and what no field can have is left out.
     """
-    given = GivenValues(fields_of(unit.session, base_id), said.people)
+    given = GivenValues(fields_of(unit.session, base_id), incoming.people)
     layers = read_layers(unit.session, [document_id])[document_id]
-    if said.origin == "hand":
+    if incoming.origin == "hand":
         try:
-            layers.set("hand", given.read(said.values))
+            layers.set("hand", given.read(incoming.values))
         except FieldRefused as error:
             raise error.within(_PLACE) from None
     else:
-        layers.replace(said.origin, given.read_fitting(said.values))
+        layers.replace(incoming.origin, given.read_fitting(incoming.values))
     write_layers(unit, base_id, {document_id: layers})
 
 
-async def describe(caller: Caller, kb_id: str, document_id: str, said: Said) -> None:
-    """Store what is said of a document that is there. Raises what `change` raises."""
-    people = await look_up_people(caller, kb_id, [said.values])
+async def describe(caller: Caller, kb_id: str, document_id: str, incoming: IncomingMetadata) -> None:
+    """Store metadata of a document that is there. Raises what `change` raises."""
+    people = await look_up_people(caller, kb_id, [incoming.values])
     scope = await scope_of(caller.platform, caller.principal)
 
     def write(unit: Unit) -> None:
         loading.hold_own(unit.session, scope, kb_id)
         hold_documents(unit, kb_id, [document_id])
-        store_said(unit, kb_id, document_id, replace(said, people=people))
+        store_incoming(unit, kb_id, document_id, replace(incoming, people=people))
 
     await caller.platform.database.write(write)
 
@@ -92,10 +92,10 @@ def _show(session: Session, scope: Scope, kb_id: str, document_id: str) -> Docum
     mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
     if session.scalar(select(Document.id).where(mine)) is None:
         raise DocumentNotFound()
-    return _shown(session, document_id)
+    return _document_metadata(session, document_id)
 
 
-def _shown(session: Session, document_id: str) -> DocumentMetadata:
+def _document_metadata(session: Session, document_id: str) -> DocumentMetadata:
     rows = VALUES.all(session, {"document_ids": [document_id]})
     metadata = metadata_by_document(rows).get(document_id, {})
     origins = {field: one for field, one in origins_in(rows).items() if field in metadata}
@@ -127,7 +127,7 @@ def _change(
     except FieldRefused as error:
         raise error.within() from None
     write_layers(unit, kb_id, {document_id: layers})
-    return _shown(unit.session, document_id)
+    return _document_metadata(unit.session, document_id)
 
 
 async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> MetadataEdited:

@@ -57,7 +57,7 @@ def value_of(kind: FieldKind, given: object) -> FieldValue:
     return _READERS[kind](given)
 
 
-def shown(kind: FieldKind, value: FieldValue, names: Mapping[int, str]) -> Any:
+def value_as_json(kind: FieldKind, value: FieldValue, names: Mapping[int, str]) -> Any:
     """A value in an answer; `names` are those of the accounts that the caller sees, by id."""
     if kind == "number":
         number = value.number or 0.0
@@ -73,7 +73,7 @@ def shown(kind: FieldKind, value: FieldValue, names: Mapping[int, str]) -> Any:
 def text_of(kind: FieldKind, value: FieldValue) -> str:
     """A value in a table; `value_of` reads it again."""
     if kind in ("number", "boolean"):
-        return str(shown(kind, value, {})).lower()
+        return str(value_as_json(kind, value, {})).lower()
     return value.text or ""
 
 

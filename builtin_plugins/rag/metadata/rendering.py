@@ -9,7 +9,7 @@ from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.fields import BUILT_IN
-from builtin_plugins.rag.metadata.kinds import FieldValue, shown
+from builtin_plugins.rag.metadata.kinds import FieldValue, value_as_json
 from builtin_plugins.rag.metadata.people import names_of
 from builtin_plugins.rag.models import MetadataField, MetadataValue
 from kernel.sdk import Caller, Prepared
@@ -40,7 +40,7 @@ def metadata_by_document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Metadat
         kind, many = (row["kind"], row["many"]) if built_in is None else (built_in.kind, built_in.many)
         if kind is None:  # its field was removed just now
             continue
-        value = shown(kind, FieldValue(row["text"], None, row["number"]), {})
+        value = value_as_json(kind, FieldValue(row["text"], None, row["number"]), {})
         mine = found.setdefault(row["document_id"], {})
         if many:
             mine.setdefault(row["field"], []).append(value)

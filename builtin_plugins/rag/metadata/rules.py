@@ -165,7 +165,7 @@ def _count(session: Session, kb_id: str) -> int:
 
 
 def _apply_some(unit: Unit, kb_id: str, after: str) -> tuple[str | None, int]:
-    """Go through some documents; returns the last one, None once there are no more, and how many."""
+    """Apply the rules to the next documents. Returns the last one's id, None at the end, and their number."""
     if not hold_base(unit, kb_id):
         return None, 0
     mine = (Document.knowledge_base_id == kb_id) & (Document.id > after)

@@ -14,7 +14,7 @@ from builtin_plugins.rag.answering.difference_texts import difference_in
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
-from builtin_plugins.rag.filters.grammar import shown
+from builtin_plugins.rag.filters.grammar import filter_as_sent
 from builtin_plugins.rag.methods import NO_RUNTIME
 from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.compressing import compressed
@@ -55,7 +55,7 @@ def _details(question: Question) -> dict[str, Any]:
     request, trace = question.request, question.trace
     details = dict(trace.details)
     if request.metadata_filter is not None:
-        details["metadata_filter"] = shown(request.metadata_filter)
+        details["metadata_filter"] = filter_as_sent(request.metadata_filter)
     if trace.degraded:
         details["degraded"] = list(trace.degraded)
     return details

@@ -19,7 +19,7 @@ from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.filters.binding import FilterSource, bind, json_filter
 from builtin_plugins.rag.filters.grammar import MetadataFilter
-from builtin_plugins.rag.metadata.editing import Said, look_up_people, store_said
+from builtin_plugins.rag.metadata.editing import IncomingMetadata, look_up_people, store_incoming
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
@@ -66,20 +66,20 @@ async def add(
     file: Arrived,
     placing: Replacement = PLAIN,
     source: str | None = None,
-    said: Said | None = None,
+    incoming: IncomingMetadata | None = None,
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
-    identity, other bytes are a new version. What is `said` of its fields is stored with it. Raises
+    identity, other bytes are a new version. Its `incoming` metadata is stored with it. Raises
     DocumentExists and VersionMismatch, as `placing` says, Unprocessable for such fields, and DocumentNotFound
     if the file is that of a document, `source`, which was deleted meanwhile.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    if said is not None:
-        said = replace(said, people=await look_up_people(caller, kb_id, [said.values]))
+    if incoming is not None:
+        incoming = replace(incoming, people=await look_up_people(caller, kb_id, [incoming.values]))
     record, new = await write_kept(
-        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, said
+        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming
     )
     await name_people(caller, [record.metadata])
     return record, new
@@ -93,7 +93,7 @@ def _add(
     file: Arrived,
     placing: Replacement,
     source: str | None,
-    said: Said | None,
+    incoming: IncomingMetadata | None,
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
@@ -101,13 +101,13 @@ def _add(
     digest = file.staged.sha256
     identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
     document, new = keep_document(unit, platform, base, replace(file, identity=identity))
-    if said is not None:
-        store_said(unit, base.id, document.id, said)
+    if incoming is not None:
+        store_incoming(unit, base.id, document.id, incoming)
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
     names = identities.same_name(unit.session, document)
-    metadata = {} if new and said is None else read_metadata(unit.session, document.id)
+    metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
 

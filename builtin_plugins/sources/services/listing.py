@@ -121,7 +121,7 @@ class ListingPass:
             run.found += row.listed_by != self._pass
             if row.document_id and row.path != storable(item.path)[:_LONGEST_PATH]:
                 run.moved += 1
-                row.stored_name = ""  # so that it is renamed and described anew
+                row.stored_name = ""  # so that it is renamed and described again
             describe(row, item)
             row.listed_by = self._pass
             self._judge(row, self._filters.refusal(item, now) or item.unavailable)

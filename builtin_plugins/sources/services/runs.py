@@ -31,7 +31,7 @@ async def begin(caller: Caller, source_id: str, *, dry: bool) -> SourceRunOut:
 
 
 async def confirm(caller: Caller, source_id: str) -> SourceRunOut:
-    """Let the run that waits for it go on: it lists again, and deletes no more than was confirmed.
+    """Confirm a waiting run: it reads the listing again and deletes no more than was confirmed.
 
     Raises SourceNotFound, NotSourceOwner, SourceLeaving, NothingToConfirm.
     """
