@@ -91,6 +91,7 @@ async def test_set_back_an_hour(
             assert served.process.returncode is None
 
 
+@pytest.mark.long
 async def test_a_worker_whose_clock_is_a_year_ahead(
     platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start
 ) -> None:

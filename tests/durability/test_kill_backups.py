@@ -125,6 +125,7 @@ async def home(platform_home: Path, database_url: str | None) -> Home:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.either_database
 async def test_killed_backups_leave_only_whole_ones(home: Home, request: pytest.FixtureRequest) -> None:
     """Every backup that is listed is complete, rows are as before, and the next backup cleans up."""

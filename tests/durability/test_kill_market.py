@@ -105,6 +105,7 @@ def _admin_token(home: Path, database_url: str | None) -> str:
     return run("token", "create", "ann", "--name", "shopping")
 
 
+@pytest.mark.long
 @pytest.mark.either_database
 async def test_kills_leave_the_marketplace_consistent(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest

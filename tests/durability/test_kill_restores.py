@@ -14,6 +14,7 @@ __all__ = ["home"]
 pytestmark = pytest.mark.durability
 
 
+@pytest.mark.long
 async def test_killed_restores_are_whole_or_nothing(home: Home, request: pytest.FixtureRequest) -> None:
     """After each kill the rows are all old or all new; the next start goes on or cleans up."""
     chance = random.Random(11)

@@ -158,6 +158,7 @@ async def wired(url: str) -> AsyncIterator[tuple[Wire, str]]:
         yield wire, parts._replace(netloc=parts.netloc.replace(f":{parts.port}", f":{wire.port}")).geturl()
 
 
+@pytest.mark.long
 async def test_the_network_to_postgresql(platform_home: Path, postgres_url: str, rounds: int) -> None:
     """Connections that are reset are opened again; what was held back continues where it left off."""
     async with wired(postgres_url) as (wire, url), under_load(platform_home, {"DATABASE_URL": url}) as load:
@@ -174,6 +175,7 @@ async def test_the_network_to_postgresql(platform_home: Path, postgres_url: str,
             log.info("%s", f"PostgreSQL stalled: requests go on after {await load.goes_on():.2f} s")
 
 
+@pytest.mark.long
 async def test_postgresql_that_vanishes(platform_home: Path, postgres_url: str, rounds: int) -> None:
     """No packet arrives any more, no connection ends: requests are refused soon, and go on by themselves."""
     async with wired(postgres_url) as (wire, url), under_load(platform_home, {"DATABASE_URL": url}) as load:

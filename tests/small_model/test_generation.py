@@ -130,6 +130,7 @@ async def test_conversation(stage: Stage) -> None:
     assert len(await turns(stage.ann, conversation)) == 2
 
 
+@pytest.mark.long
 async def test_pipeline_as_model(stage: Stage) -> None:
     """With a history, whole and streamed: usage is counted, the stream adds up."""
     messages: Any = [
@@ -189,7 +190,8 @@ async def test_a_demanded_function(stage: Stage) -> None:
     )
 
 
-@pytest.mark.parametrize("stream", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("stream", [False, True])
 async def test_a_demanded_tool_of_the_platform(stage: Stage, stream: bool) -> None:
     """The call is made once as the caller; what comes back goes to the model, which then is free."""
     stage.office.callers.clear()

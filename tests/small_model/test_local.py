@@ -343,6 +343,7 @@ async def test_memory_is_given_back(tmp_path: Path, children: Children) -> None:
         assert resident(loaded) == 0  # all of its memory is the machine's again
 
 
+@pytest.mark.long
 async def test_unloaded_when_memory_is_short(tmp_path: Path) -> None:
     """A model that nobody is using gives way to a program that needs its memory, long before it is idle."""
     free = available_mb()

@@ -137,6 +137,7 @@ async def test_what_one_process_writes_the_other_reads(
         assert await first.names() == await second.names() == [f"Jonas Berg{one}" for one in "abcd"]
 
 
+@pytest.mark.long
 async def test_one_that_is_killed_while_it_answers(tmp_path: Path) -> None:
     """The other goes on; the killed one answers right when it is back, whatever it was doing."""
     chance = random.Random(5)
@@ -156,6 +157,7 @@ async def test_one_that_is_killed_while_it_answers(tmp_path: Path) -> None:
             assert await victim.names() == await other.names()
 
 
+@pytest.mark.long
 async def test_a_store_whose_writer_is_killed(tmp_path: Path) -> None:
     """What is found in it afterwards is whole, or nothing: however often, wherever the writer was."""
     chance = random.Random(9)

@@ -181,6 +181,7 @@ async def test_a_locked_workbook(running: Running, ann: Actor) -> None:
     assert (document["status"], document["error"]) == ("failed", DETAILS["encrypted"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["rules.doc", "slides.ppt", "prices.xls"])
 async def test_damaged_files(running: Running, ann: Actor, name: str) -> None:
     """Whatever is wrong in a file, it ends as read, refused or failed, and the next file is read."""

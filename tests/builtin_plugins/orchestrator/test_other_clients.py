@@ -54,6 +54,7 @@ async def run_user(stage: Stage, python: str, script: str, *arguments: str) -> N
     assert process.returncode == 0, said.decode()[-2000:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("client", ["langchain", "llama_index", "llm"])
 async def test_client(stage: Stage, client: str) -> None:
     """What a user of it does: chats, streams, functions, a pipeline as the model."""

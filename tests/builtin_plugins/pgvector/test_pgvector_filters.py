@@ -16,6 +16,7 @@ from tests.builtin_plugins.pgvector.test_pgvector import vector_url as vector_ur
 from tests.builtin_plugins.rag.filter_world import OWNER, fill, try_filters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("above", [0, 50_000], ids=["graph", "exact"])
 async def test_filters_mean_the_same(above: int, database: Database, request: pytest.FixtureRequest) -> None:
     """With and without a graph; see `test_filters_fuzz`."""

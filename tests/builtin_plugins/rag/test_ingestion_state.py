@@ -242,6 +242,7 @@ async def test_one_of_many_is_cancelled(start_platform: Start) -> None:
     }
 
 
+@pytest.mark.long
 async def test_parsers_that_are_killed(start_platform: Start) -> None:
     """Whoever kills parser processes at their work loses nothing, and nothing is there twice."""
     running = await start_platform("rag", "extractive_answers", HashEmbeddings())

@@ -116,7 +116,6 @@ async def test_a_model_that_runs_on_another_engine(start_platform: Start) -> Non
     assert await sources(ann, base) == {f"{topic}.txt" for topic in TOPICS}
 
 
-@pytest.mark.each_database
 async def test_questions_uploads_and_deletions_meanwhile(
     start_platform: Start, database_url: str | None
 ) -> None:
@@ -249,6 +248,7 @@ async def test_cancelled(start_platform: Start) -> None:
     assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
 
 
+@pytest.mark.long
 async def test_killed_in_the_middle(tmp_path: Path) -> None:
     """A worker killed during its third batch leaves the old model; the next one finishes without repeating
     the first two.

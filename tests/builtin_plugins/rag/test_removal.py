@@ -174,7 +174,6 @@ async def test_change_of_the_model_under_way(start_platform: Start, database_url
     assert await running.platform.database.read(left) == [0] * 6
 
 
-@pytest.mark.each_database
 @pytest.mark.durability
 async def test_killed_in_the_middle(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path

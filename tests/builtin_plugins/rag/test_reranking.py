@@ -289,6 +289,7 @@ async def small_stage(folder: Path, **env: str) -> AsyncIterator[tuple[Actor, st
         yield ann, await make_pipeline(ann, base)
 
 
+@pytest.mark.long
 @session
 async def test_llama_cpps_own_server(tmp_path: Path) -> None:
     """Its scores are logits of any sign; they come out within 0 to 1, in its order."""
@@ -301,6 +302,7 @@ async def test_llama_cpps_own_server(tmp_path: Path) -> None:
     assert len(scores) == 3 and scores == sorted(scores, reverse=True) and 0 < scores[2] < 1
 
 
+@pytest.mark.long
 @session
 async def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder

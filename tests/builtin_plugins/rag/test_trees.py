@@ -290,6 +290,7 @@ async def test_a_model_writes_the_summaries(tmp_path_factory: pytest.TempPathFac
         assert (failed["status"], failed["tree_nodes_created"]) == ("completed", 0)
 
 
+@pytest.mark.long
 async def test_killed_in_the_middle(tmp_path: Path) -> None:
     """A worker killed over the second document: the next one builds that, and leaves the first as it is."""
     async with platforms(tmp_path) as start:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.fakes.processes import Served, served_platform, without_plugins
 
@@ -51,6 +52,7 @@ async def send(served: Served, headers: dict[str, str], base: str, size: int) ->
         return dict(await answer.json())
 
 
+@pytest.mark.long
 async def test_large_upload_takes_no_memory(tmp_path: Path) -> None:
     async with served_platform(
         tmp_path / "home", "--no-worker", env=without_plugins("rag", "embeddings")

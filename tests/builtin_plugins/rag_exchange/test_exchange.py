@@ -81,6 +81,7 @@ async def search(actor: Actor, base: str) -> list[dict[str, Any]]:
     return [{key: value for key, value in item.items() if key not in gone} for item in reply.json()["items"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["hash-1", "hash-2"])
 async def test_it_is_the_same_elsewhere(
     engine: str, source: tuple[Running, Actor, str], database_url: str | None, tmp_path: Path

@@ -160,6 +160,7 @@ async def test_a_machine_that_is_ahead_leaves_young_objects_alone(
     assert await blobs.sweep() == 0
 
 
+@pytest.mark.long
 async def test_server_killed_in_the_middle_of_a_put(
     start_platform: Start, s3: S3Server, postgres_url: str
 ) -> None:
