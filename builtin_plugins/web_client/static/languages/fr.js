@@ -256,7 +256,7 @@ export default {
   "One file is here already": "Un fichier est déjà ici",
   "{n} files are here already": "{n} fichiers sont déjà ici",
   "{name} (as {other})": "{name} (sous le nom {other})",
-  "Drop files here, or choose them": "Déposez des fichiers ici ou choisissez-les",
+  "Drop files here, or choose them": "Déposez ou choisissez des fichiers",
   "PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON, subtitles, notebooks, pictures, and archives of these (ZIP, tar)": "PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, texte, CSV, JSON, sous-titres, notebooks, images et archives de ceux-ci (ZIP, tar)",
   "A knowledge base holds documents that belong together, and says who may ask them.": "Une base de connaissances réunit des documents qui vont ensemble et indique qui peut les interroger.",
   "New knowledge base": "Nouvelle base de connaissances",
