@@ -62,6 +62,10 @@ class Files:
         """The files of a folder and below."""
         return [name for name in self._files if name.startswith(folder)]
 
+    def languages(self) -> list[str]:
+        """The codes of the languages with a file of texts, such as "de" or "pt-BR"."""
+        return [Path(name).stem for name in self.names("languages/")]
+
     async def compressed(self, name: str) -> bytes:
         """Its content in gzip, compressed once, in a thread."""
         if name not in self._compressed:

@@ -130,6 +130,7 @@ def _page(ctx: Context, *, base: str, api: str) -> web.Response:
     text = index.content.decode().replace("{assets}", f"{root}{_FILES.lstrip('/')}/{found.digest}")
     text = text.replace("{root}", root)
     text = text.replace("{base}", escape(base)).replace("{api}", escape(api))
+    text = text.replace("{languages}", escape(" ".join(found.languages())))
     headers = {
         hdrs.CACHE_CONTROL: "no-cache",
         "Content-Security-Policy": _POLICY.format(api=f" {api}" if api else ""),

@@ -64,7 +64,7 @@ export default {
   "{n} conversations": "{n} Gespräche",
   "One key for a program": "Ein Schlüssel für ein Programm",
   "{n} keys for programs": "{n} Schlüssel für Programme",
-  Name: "Name",
+  Name: "Name", // as in English
   Scopes: "Umfang",
   "Last used": "Zuletzt benutzt",
   "Works until": "Gültig bis",
@@ -86,7 +86,7 @@ export default {
   Username: "Benutzername",
   "E-mail": "E-Mail",
   Role: "Rolle",
-  Administrator: "Administrator",
+  Administrator: "Administrator", // as in English
   User: "Benutzer",
   Language: "Sprache",
   Password: "Passwort",
@@ -121,7 +121,7 @@ export default {
   Stop: "Anhalten",
   Ask: "Fragen",
   "What to ask": "Was befragt wird",
-  Pipelines: "Pipelines",
+  Pipelines: "Pipelines", // as in English
   "Knowledge bases": "Wissenssammlungen",
   Method: "Verfahren",
   "Passages to read": "Zu lesende Passagen",
@@ -160,7 +160,7 @@ export default {
   "{n} of its knowledge bases are private": "{n} ihrer Wissenssammlungen sind privat",
   "Others get no answers from what is private. Also share, under Documents: {names}": "Aus dem, was privat ist, bekommen andere keine Antworten. Teilen Sie unter Dokumente auch: {names}",
   "Stopped.": "Angehalten.",
-  "{n} s": "{n} s",
+  "{n} s": "{n} s", // as in English
   Search: "Suche",
   Model: "Modell",
   Confidence: "Sicherheit",
@@ -286,7 +286,7 @@ export default {
   "Find a knowledge base": "Wissenssammlung suchen",
   "This PDF can’t be shown here. Download it, or read its text.": "Dieses PDF kann hier nicht gezeigt werden. Laden Sie es herunter, oder lesen Sie seinen Text.",
   Page: "Seite",
-  Text: "Text",
+  Text: "Text", // as in English
   "There is no text.": "Es gibt keinen Text.",
   "Previous page": "Vorige Seite",
   "Page {n} of {total}": "Seite {n} von {total}",
@@ -312,7 +312,7 @@ export default {
   "Every member of the organization.": "Alle Mitglieder der Organisation.",
   "Everyone here": "Alle hier",
   "Every account on this server.": "Alle Konten auf diesem Server.",
-  Team: "Team",
+  Team: "Team", // as in English
   Organization: "Organisation",
   "Audit log": "Protokoll",
   "Changes to accounts, rights and settings. Nobody can alter this log.": "Änderungen an Konten, Rechten und Einstellungen. Niemand kann es verändern.",
@@ -342,7 +342,7 @@ export default {
   Services: "Dienste",
   Service: "Dienst",
   State: "Zustand",
-  Version: "Version",
+  Version: "Version", // as in English
   Checks: "Prüfungen",
   "One check passed": "Eine Prüfung bestanden",
   "{n} checks passed": "{n} Prüfungen bestanden",
@@ -430,7 +430,7 @@ export default {
   "Remove the group from all roles first.": "Entfernen Sie die Gruppe zuerst aus allen Rollen.",
   "Roles of {name}": "Rollen von {name}",
   "There are no roles yet. Make one under “Roles”.": "Es gibt noch keine Rollen. Legen Sie eine unter „Rollen“ an.",
-  Teams: "Teams",
+  Teams: "Teams", // as in English
   "Team administrator": "Team-Administrator",
   "Make a member": "Zum Mitglied machen",
   "Make a team administrator": "Zum Team-Administrator machen",
@@ -455,10 +455,10 @@ export default {
   "What it does": "Was es tut",
   Available: "Verfügbar",
   "Not on this server": "Nicht auf diesem Server",
-  Plugins: "Plugins",
+  Plugins: "Plugins", // as in English
   "What you have licenses for.": "Wofür Sie Lizenzen haben.",
   Licenses: "Lizenzen",
-  Plugin: "Plugin",
+  Plugin: "Plugin", // as in English
   Tier: "Stufe",
   Used: "Benutzt",
   Active: "Aktiv",
@@ -557,9 +557,9 @@ export default {
   "Request {id}": "Anfrage {id}",
   Loading: "Wird geladen",
   Copy: "Kopieren",
-  optional: "optional",
+  optional: "optional", // as in English
   "Skip to the content": "Zum Inhalt springen",
-  Navigation: "Navigation",
+  Navigation: "Navigation", // as in English
   "Find anything": "Alles finden",
   Main: "Hauptnavigation",
   "The server doesn’t answer. Trying again; nothing you typed is lost.": "Der Server antwortet nicht. Es wird weiter versucht; nichts von dem, was Sie geschrieben haben, ist verloren.",
@@ -616,7 +616,7 @@ export default {
   Publish: "Veröffentlichen",
   "Visitors see it.": "Besucher sehen ihn.",
   Address: "Adresse",
-  Pipeline: "Pipeline",
+  Pipeline: "Pipeline", // as in English
   "Sites that may show it": "Websites, die ihn zeigen dürfen",
   "Origins, separated by commas.": "Adressen der Websites, durch Kommas getrennt.",
   Greeting: "Begrüßung",
@@ -752,7 +752,7 @@ export default {
   "Connected with": "Verbunden mit",
   "Named in": "Genannt in",
   "Read it in context": "Im Dokument lesen",
-  Graph: "Graph",
+  Graph: "Graph", // as in English
   "The people, places and things that your documents name, and what connects them.": "Die Menschen, Orte und Dinge, die Ihre Dokumente nennen, und was sie verbindet.",
   "Nothing to draw yet": "Noch nichts zu zeichnen",
   "This knowledge base has no graph": "Diese Wissenssammlung hat keinen Graphen",
@@ -802,7 +802,7 @@ export default {
   "Nothing has been written yet.": "Noch wurde nichts geschrieben.",
   "The model is removed from its server. It can be pulled again.": "Das Modell wird von seinem Server entfernt. Es kann wieder geholt werden.",
   "Try it": "Ausprobieren",
-  Prompt: "Prompt",
+  Prompt: "Prompt", // as in English
   "Calls in 30 days": "Aufrufe in 30 Tagen",
   Limits: "Grenzen",
   "Calls per minute": "Aufrufe je Minute",
@@ -823,7 +823,7 @@ export default {
   Pull: "Holen",
   "Name of the model": "Name des Modells",
   "As the model server names it. The download goes on if you leave this page.": "Wie der Modellserver es nennt. Der Download läuft weiter, wenn Sie die Seite verlassen.",
-  Status: "Status",
+  Status: "Status", // as in English
   Bundles: "Bündel",
   Logs: "Protokolle",
   Import: "Importieren",
@@ -920,7 +920,7 @@ export default {
   "not set": "nicht gesetzt",
   "default: {value}": "Standard: {value}",
   Default: "Standard",
-  "config.yaml": "config.yaml",
+  "config.yaml": "config.yaml", // as in English
   Environment: "Umgebung",
   "Set here": "Hier gesetzt",
   "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Womit dieser Server läuft. Einstellungen werden in der Umgebung oder in config.yaml geändert, manche auch unter „Plugins“.",
@@ -1038,7 +1038,7 @@ export default {
   "Delete them": "Löschen",
   "With a receipt for each.": "Mit einem Beleg für jedes.",
   "Where it lives": "Woher es stammt",
-  Original: "Original",
+  Original: "Original", // as in English
   "Changed there": "Dort geändert",
   New: "Neu",
   Rehearsed: "Geprobt",
@@ -1107,7 +1107,7 @@ export default {
   Number: "Zahl",
   Date: "Datum",
   "Yes or no": "Ja oder nein",
-  Person: "Person",
+  Person: "Person", // as in English
   several: "mehrere",
   "A document may have several values": "Ein Dokument kann mehrere Werte haben",
   Rules: "Regeln",
@@ -1115,7 +1115,6 @@ export default {
   "The rules are being applied to the documents.": "Die Regeln werden auf die Dokumente angewandt.",
   "Filter": "Filtern",
   "Filter documents": "Dokumente filtern",
-  "Folder": "Ordner",
   "Only these documents": "Nur diese Dokumente",
   "Remove the filter {name}": "Den Filter {name} entfernen",
   "These documents have no values to filter by.": "Diese Dokumente haben keine Werte, nach denen man filtern kann.",

@@ -4,21 +4,25 @@
  */
 
 import { signal } from "./html.js";
+import { ASSETS, LANGUAGE_FILES } from "./place.js";
 
-/** Languages by code: their own names, and where their texts are. */
-export const LANGUAGES = {
-  en: { name: "English", load: async () => ({}) },
-  de: { name: "Deutsch", load: async () => (await import("../languages/de.js")).default },
-};
+/** Codes of the known languages: English, and one for each file. */
+export const LANGUAGES = ["en", ...LANGUAGE_FILES];
 
 const KEPT = "platform.language";
 const texts = signal({});
 export const language = signal("en");
 
+/** What a language's own speakers call it. */
+export function nameOfLanguage(code) {
+  const name = new Intl.DisplayNames(code, { type: "language" }).of(code);
+  return name.slice(0, 1).toLocaleUpperCase(code) + name.slice(1);
+}
+
 /** Load the texts of the chosen language, else of the first known one among the browser's. */
 export async function loadLanguage(wanted = chosen()) {
-  const code = wanted in LANGUAGES ? wanted : "en";
-  texts.value = await LANGUAGES[code].load();
+  const code = LANGUAGES.includes(wanted) ? wanted : "en";
+  texts.value = code === "en" ? {} : (await import(`${ASSETS}languages/${code}.js`)).default;
   language.value = code;
   document.documentElement.lang = code;
 }
@@ -31,8 +35,8 @@ export function chooseLanguage(code) {
 
 function chosen() {
   const kept = localStorage.getItem(KEPT);
-  if (kept in LANGUAGES) return kept;
-  return navigator.languages.map((tag) => tag.slice(0, 2)).find((code) => code in LANGUAGES) ?? "en";
+  const wanted = navigator.languages.flatMap((tag) => [tag, tag.split("-")[0]]);
+  return [kept, ...wanted].find((code) => LANGUAGES.includes(code)) ?? "en";
 }
 
 /** A text, with `{name}` filled in. */

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { useShortcuts } from "../lib/keyboard.js";
 import { Link, go, path } from "../lib/router.js";
 import { account, interrupted } from "../lib/session.js";
-import { LANGUAGES, chooseLanguage, language, t } from "../lib/words.js";
+import { LANGUAGES, chooseLanguage, language, nameOfLanguage, t } from "../lib/words.js";
 import { signOut } from "../pages/sign-in/sign-out.js";
 import { navigation } from "../views.js";
 import { Button } from "./basics.js";
@@ -94,10 +94,10 @@ function AccountMenu() {
   const { username, email } = account.value ?? {};
   const trigger = html`<span class="avatar" aria-hidden="true">${username?.slice(0, 1).toUpperCase()}</span>
     <span class="who"><strong>${username}</strong><small>${email}</small></span>`;
-  const other = Object.keys(LANGUAGES).filter((code) => code !== language.value);
+  const other = LANGUAGES.filter((code) => code !== language.value);
   return html`<${Menu} label=${t("Your account")} trigger=${trigger} up items=${[
     { title: t("Your account"), icon: "account", onSelect: () => go("/account") },
-    ...other.map((code) => ({ title: LANGUAGES[code].name, icon: "globe", onSelect: () => chooseLanguage(code) })),
+    ...other.map((code) => ({ title: nameOfLanguage(code), icon: "globe", onSelect: () => chooseLanguage(code) })),
     { title: t("Sign out"), icon: "sign_out", onSelect: () => leavePage(signOut) },
   ]} />`;
 }

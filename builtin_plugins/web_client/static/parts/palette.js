@@ -5,7 +5,7 @@ import { api } from "../lib/api.js";
 import { isComposing } from "../lib/keyboard.js";
 import { useResource } from "../lib/resource.js";
 import { go } from "../lib/router.js";
-import { LANGUAGES, chooseLanguage, t } from "../lib/words.js";
+import { LANGUAGES, chooseLanguage, nameOfLanguage, t } from "../lib/words.js";
 import { signOut } from "../pages/sign-in/sign-out.js";
 import { VIEWS, navigation } from "../views.js";
 import { Icon } from "./icons.js";
@@ -27,7 +27,7 @@ function commands() {
   return [
     ...navigation().map((view) => ({ title: t(view.title), icon: view.icon, keys: view.keys, run: () => go(view.path) })),
     ...places.map((place) => ({ ...place, run: () => go(place.to) })),
-    ...Object.entries(LANGUAGES).map(([code, { name }]) => ({ title: name, icon: "globe", run: () => chooseLanguage(code) })),
+    ...LANGUAGES.map((code) => ({ title: nameOfLanguage(code), icon: "globe", run: () => chooseLanguage(code) })),
     { title: t("Sign out"), icon: "sign_out", run: () => leavePage(signOut) },
   ];
 }

@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { account, isAdmin, isPlatformAdmin, refresh } from "../../lib/session.js";
-import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
+import { LANGUAGES, chooseLanguage, language, nameOfLanguage, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, say } from "../../parts/layers.js";
@@ -26,7 +26,7 @@ export default function Account() {
         <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">Platform Admin<//>`}</dd>
       </dl>
       <${Field} as="select" label=${t("Language")} value=${language.value} onInput=${chooseLanguage}>
-        ${Object.entries(LANGUAGES).map(([code, { name }]) => html`<option value=${code}>${name}</option>`)}
+        ${LANGUAGES.map((code) => html`<option value=${code} lang=${code}>${nameOfLanguage(code)}</option>`)}
       <//>
     </section>
     ${isAdmin.value && !isPlatformAdmin.value && html`<${Claim} />`}

@@ -1,7 +1,7 @@
 /** The frame of views that need no account: one card in the middle. */
 
 import { html, useEffect, useRef } from "../../lib/html.js";
-import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
+import { LANGUAGES, chooseLanguage, language, nameOfLanguage, t } from "../../lib/words.js";
 import { Icon } from "../../parts/icons.js";
 
 export function Card({ title, about, children, foot }) {
@@ -19,7 +19,7 @@ export function Card({ title, about, children, foot }) {
       ${foot}
       <label class="language"><span class="hidden">${t("Language")}</span>
         <select value=${language.value} onChange=${(event) => chooseLanguage(event.target.value)}>
-          ${Object.entries(LANGUAGES).map(([code, { name }]) => html`<option value=${code}>${name}</option>`)}
+          ${LANGUAGES.map((code) => html`<option value=${code} lang=${code}>${nameOfLanguage(code)}</option>`)}
         </select>
       </label>
     </footer>
