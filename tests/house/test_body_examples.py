@@ -162,6 +162,10 @@ async def recording(_api: Api) -> Ready:
     return Ready(file=packed.getvalue())
 
 
+async def notes(_api: Api) -> Ready:
+    return Ready(file=b"# Notes")
+
+
 SENT: dict[tuple[str, str], Callable[[Api], Awaitable[Ready]]] = {
     (INSTALL, YAML): no_manifest,
     (INSTALL, TEXT_YAML): no_manifest,
@@ -176,6 +180,8 @@ SENT: dict[tuple[str, str], Callable[[Api], Awaitable[Ready]]] = {
     ("/v1/rag/knowledge-base/{kb_id}/upload", MULTIPART): base,
     (f"{RAG}/import", MULTIPART): exported,
     ("/v1/marketplace/submissions/{plugin_id}/package", MULTIPART): listing,
+    ("/v1/files", MULTIPART): notes,
+    ("/v1/ai/files", MULTIPART): notes,
     ("/v1/stt", MULTIPART): recording,
     ("/v1/ai/audio/transcriptions", MULTIPART): recording,
 }

@@ -57,6 +57,19 @@ ASK = {
     "POST /v1/ai/chat/completions",
     "POST /v1/ai/embeddings",
     "POST /v1/ai/responses",
+    *(
+        f"GET {base}/{rest}"
+        for base in ("/v1", "/v1/ai")
+        for rest in (
+            *("files", "files/{file_id}", "files/{file_id}/content", "vector_stores"),
+            *(
+                f"vector_stores/{{vector_store_id}}{one}"
+                for one in ("", "/files", "/files/{file_id}", "/files/{file_id}/content")
+            ),
+            *(f"vector_stores/{{vector_store_id}}/file_batches/{{batch_id}}{one}" for one in ("", "/files")),
+        )
+    ),
+    *(f"POST {base}/vector_stores/{{vector_store_id}}/search" for base in ("/v1", "/v1/ai")),
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
     "POST /v1/models/{model_id}/test",
