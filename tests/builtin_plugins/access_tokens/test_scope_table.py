@@ -31,6 +31,8 @@ ASK = {
     *(f"GET /v1/rag/{name}/{{kb_id}}/documents/by-path/{{path}}" for name in _RAG),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
     "POST /v1/rag/dify/retrieval",
+    "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}",
+    "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}/files",
     "POST /v1/rag/knowledge-bases/{kb_id}/facets",
     "POST /v1/rag/pipeline/{pipeline_id}/facets",
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),

@@ -246,7 +246,15 @@ _BASES = {
     "POST /{kb_id}/upload": Row(owned="kb", upload=True, consumes=("kb",)),
 }
 
+_OIKB = "/v1/rag/oikb/api/v1"
 RAG = {
+    f"GET {_OIKB}/knowledge/{{kb_id}}": Row(owned="kb"),
+    f"GET {_OIKB}/knowledge/{{kb_id}}/files": Row(owned="kb"),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/sync/diff": Row({"manifest": []}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/sync/cleanup": Row({"file_ids": []}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/dirs/create": Row({"name": "x"}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/reset": Row(owned="kb", changes=True),
+    f"POST {_OIKB}/files/": Row(upload=True, control=(422,)),
     "GET /v1/rag": OWN,
     "GET /v1/rag/capabilities": OWN,
     "GET /v1/rag/usage": OWN,
