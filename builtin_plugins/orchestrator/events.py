@@ -1,7 +1,7 @@
 """What happens in a chat, as one sequence that each protocol renders in its own shape.
 
 A chat is texts, `Thought`s, the `ToolCallPart`s of functions that the client runs itself, `ToolStep`s with
-the platform's tools, and one `Finished` at the end.
+the platform's tools, `FileHits` before an answer from files, and one `Finished` at the end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.api import FileHit, FileHits
 
 if TYPE_CHECKING:
     from builtin_plugins.rag import api as rag
@@ -118,6 +119,8 @@ class Finished:
     steps: Sequence[ToolStep] = ()
     approvals: Sequence[Approval] = ()
     passages: Sequence[rag.Passage] = ()
+    files: Sequence[FileHit] = ()
+    """The files of the passages, in their order, in an answer from files."""
     logprobs: Sequence[Mapping[str, Any]] = ()
     degraded: Sequence[str] = ()
 
@@ -143,7 +146,7 @@ class Finished:
         return found
 
 
-Event = str | inference.Thought | inference.ToolCallPart | ToolStep | Finished
+Event = str | inference.Thought | inference.ToolCallPart | ToolStep | FileHits | Finished
 Events = AsyncGenerator[Event, None]
 
 

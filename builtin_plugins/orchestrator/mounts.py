@@ -9,6 +9,6 @@ SERVICE = Service(
     "orchestrator",
     title="Orchestrator",
     port=8003,
-    mounts=(Mount("/v1/ai", methods=("GET", "POST"), gated=False, error_format=OPENAI_ERRORS),),
+    mounts=(Mount("/v1/ai", methods=("GET", "POST", "DELETE"), gated=False, error_format=OPENAI_ERRORS),),
     long=True,
 )

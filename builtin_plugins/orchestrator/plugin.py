@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import delete
 
+from builtin_plugins.orchestrator import api
 from builtin_plugins.orchestrator.handlers import chat, functions, models, responses
 from builtin_plugins.orchestrator.models import Base, PendingCall
 from builtin_plugins.orchestrator.mounts import SERVICE
@@ -25,6 +26,10 @@ class OrchestratorPlugin(Plugin):
     requires = ("inference", "tools")
     after = ("models", "rag", "plugin_registry")
     capabilities = ("orchestrator",)
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[OrchestratorSettings]:

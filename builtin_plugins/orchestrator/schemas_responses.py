@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -11,6 +13,9 @@ from builtin_plugins.orchestrator.schemas import MOST_MESSAGES, MOST_TOOLS, Chat
 from kernel.sdk import Unprocessable, example
 
 Items = list[dict[str, Any]]
+_FILE_SEARCH = "file_search"
+_NOT_SENT = ("reasoning", "file_search_call")
+"""Items of earlier answers that a model doesn't get again: its thoughts, and its searches."""
 
 
 def _refuse_reference(value: Any) -> None:
@@ -21,6 +26,14 @@ def _refuse_reference(value: Any) -> None:
 
 
 NotKept = Annotated[None, BeforeValidator(_refuse_reference)]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSearch:
+    """The tool `file_search` of a request, and its place among the tools."""
+
+    place: int
+    tool: Mapping[str, Any]
 
 
 class ResponsesBody(BaseModel):
@@ -43,6 +56,9 @@ class ResponsesBody(BaseModel):
     text: dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    include: list[str] | None = Field(
+        None, max_length=32, description="`file_search_call.results` adds the passages to the search's item."
+    )
     previous_response_id: NotKept = Field(
         None, description="Not supported, as nothing is stored; must be null."
     )
@@ -50,6 +66,23 @@ class ResponsesBody(BaseModel):
     prompt: NotKept = Field(None, description="Not supported, as nothing is stored; must be null.")
     platform_tools: bool | Literal["read_only"] = False
     platform_approvals: list[str] | None = Field(None, max_length=8)
+
+    @property
+    def shows_results(self) -> bool:
+        """Whether the item of a search in files shall list what was found."""
+        return "file_search_call.results" in (self.include or ())
+
+    def file_search(self) -> FileSearch | None:
+        """The search in files that is asked for. Raises Unprocessable for more than one."""
+        found = [
+            FileSearch(place, tool)
+            for place, tool in enumerate(self.tools or ())
+            if tool.get("type") == _FILE_SEARCH
+        ]
+        if len(found) > 1:
+            message = "there is a file_search already: name all vector stores in one"
+            raise Unprocessable.field(("body", "tools", found[1].place), message)
+        return found[0] if found else None
 
     def as_chat(self) -> ChatBody:
         """The same as a chat. Raises Unprocessable."""
@@ -70,7 +103,12 @@ class ResponsesBody(BaseModel):
                 "model": self.model,
                 "messages": messages,
                 "stream": self.stream,
-                "tools": [_tool(place, tool) for place, tool in enumerate(self.tools or ())] or None,
+                "tools": [
+                    _tool(place, tool)
+                    for place, tool in enumerate(self.tools or ())
+                    if tool.get("type") != _FILE_SEARCH
+                ]
+                or None,
                 "platform_tools": self.platform_tools,
                 "platform_approvals": self.platform_approvals,
                 **{name: value for name, value in options.items() if value is not None},
@@ -124,7 +162,7 @@ def _add(made: Items, place: int, item: dict[str, Any]) -> None:
             "refers to an earlier answer, and none is stored; send the item itself (in the AI SDK: "
             "store: false)",
         )
-    elif kind != "reasoning":  # a model's earlier thoughts aren't sent to it again
+    elif kind not in _NOT_SENT:
         raise Unprocessable.field(
             ("body", "input", place), "must be a message, a function_call or a function_call_output"
         )
@@ -159,7 +197,8 @@ def _texts(parts: Any) -> str:
 def _tool(place: int, tool: dict[str, Any]) -> dict[str, Any]:
     if tool.get("type") != "function":
         raise Unprocessable.field(
-            ("body", "tools", place), "must be a function; the platform's tools come with platform_tools"
+            ("body", "tools", place),
+            "must be a function or file_search; the platform's tools come with platform_tools",
         )
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     return {"type": "function", "function": function}

@@ -15,19 +15,28 @@ from builtin_plugins.rag.answering.quotations import QuotableSentence as Quotabl
 from builtin_plugins.rag.answering.quotations import Quote as Quote
 from builtin_plugins.rag.answering.quotations import Support as Support
 from builtin_plugins.rag.answering.words import bare_text as bare_text
+from builtin_plugins.rag.catalog import CATALOG as CATALOG
+from builtin_plugins.rag.catalog import BaseEntry as BaseEntry
+from builtin_plugins.rag.catalog import CatalogDocument as CatalogDocument
+from builtin_plugins.rag.catalog import DocumentCatalog as DocumentCatalog
 from builtin_plugins.rag.contents import CONTENTS as CONTENTS
 from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
 from builtin_plugins.rag.contents import BaseContents as BaseContents
 from builtin_plugins.rag.contents import DeclaredMetadata as DeclaredMetadata
 from builtin_plugins.rag.contents import WholeBase as WholeBase
 from builtin_plugins.rag.contents import WholeDocument as WholeDocument
+from builtin_plugins.rag.cursors import CursorPage as CursorPage
+from builtin_plugins.rag.cursors import read_cursor_page as read_cursor_page
 from builtin_plugins.rag.errors import AnswerFailed as AnswerFailed
+from builtin_plugins.rag.errors import DependentPipelines as DependentPipelines
 from builtin_plugins.rag.errors import DocumentNotFound as DocumentNotFound
 from builtin_plugins.rag.errors import EmptyDocument as EmptyDocument
 from builtin_plugins.rag.errors import EngineChanged as EngineChanged
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNotFound
 from builtin_plugins.rag.errors import NotOwner as NotOwner
+from builtin_plugins.rag.errors import QueueLimit as QueueLimit
 from builtin_plugins.rag.errors import StorageLimit as StorageLimit
+from builtin_plugins.rag.errors import UnsupportedDocument as UnsupportedDocument
 from builtin_plugins.rag.filters.dify import MetadataCondition as MetadataCondition
 from builtin_plugins.rag.filters.dify import filter_from_dify as filter_from_dify
 from builtin_plugins.rag.filters.grammar import MetadataFilter as MetadataFilter
@@ -45,6 +54,7 @@ from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
+from builtin_plugins.rag.schemas import KnowledgeBaseCreate as KnowledgeBaseCreate
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
@@ -54,6 +64,7 @@ from builtin_plugins.rag.services.embedding import engine_changed as engine_chan
 from builtin_plugins.rag.services.loading import payload_of as payload_of
 from builtin_plugins.rag.services.loading import place_in as place_in
 from builtin_plugins.rag.services.loading import seen_bases as seen_bases
+from builtin_plugins.rag.services.records import read_portions as read_portions
 from builtin_plugins.rag.services.records import write_kept as write_kept
 from kernel.sdk import hookspec
 
@@ -168,6 +179,16 @@ class PluginDocument:
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPassages:
+    """The passages that an answer will be based on; it cites the first as [1]."""
+
+    passages: Sequence[Passage]
+
+
+BaseAnswerEvents = AsyncGenerator[AnswerPassages | str | PipelineAnswer, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +326,22 @@ def ask_pipeline(
     `history` is what was said before, oldest first; it completes a follow-up question. `options` are further
     fields of a question (``method``, ``top_k`` …). Raises NotFound for a pipeline that the caller may not
     ask, Unavailable when embedding or generation fails, even midway. Closing the generator stops the work.
+    """
+
+
+@hookspec.first
+def ask_knowledge_bases(
+    caller: Caller,
+    knowledge_base_ids: Sequence[str],
+    question: str,
+    history: Sequence[ChatMessage],
+    options: Mapping[str, Any],
+    generation: Mapping[str, Any],
+) -> BaseAnswerEvents | None:
+    """What a pipeline over these knowledge bases would answer: yields its passages, texts, and the answer.
+
+    `options` are further fields of a question, `generation` those of a pipeline's `generation_config`. Raises
+    NotFound for a knowledge base that the caller may not see, Unprocessable, and what `ask_pipeline` raises.
     """
 
 

@@ -32,11 +32,13 @@ from builtin_plugins.rag.metadata.rules import APPLY_RULES
 from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.mounts import SERVICE
 from builtin_plugins.rag.permissions import PERMISSIONS
+from builtin_plugins.rag.questions.asking_bases import ask_bases
 from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
+from builtin_plugins.rag.services.cataloging import open_catalog
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
@@ -139,6 +141,7 @@ class RagPlugin(Plugin):
             Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
             Resource(api.CONTENTS, open_contents),
+            Resource(api.CATALOG, open_catalog),
         ]
 
     @hookimpl
@@ -189,6 +192,18 @@ class RagPlugin(Plugin):
         options: Mapping[str, Any],
     ) -> api.PipelineEvents:
         return await ask_pipeline(caller, pipeline_id, question, history, options)
+
+    @hookimpl
+    async def ask_knowledge_bases(
+        self,
+        caller: Caller,
+        knowledge_base_ids: Sequence[str],
+        question: str,
+        history: Sequence[inference.ChatMessage],
+        options: Mapping[str, Any],
+        generation: Mapping[str, Any],
+    ) -> api.BaseAnswerEvents:
+        return await ask_bases(caller, knowledge_base_ids, question, history, options, generation)
 
     @hookimpl
     async def search_passages(

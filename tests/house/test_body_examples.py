@@ -162,6 +162,10 @@ async def recording(_api: Api) -> Ready:
     return Ready(file=packed.getvalue())
 
 
+async def notes(_api: Api) -> Ready:
+    return Ready(file=b"# Notes")
+
+
 SENT: dict[tuple[str, str], Callable[[Api], Awaitable[Ready]]] = {
     (INSTALL, YAML): no_manifest,
     (INSTALL, TEXT_YAML): no_manifest,
@@ -176,11 +180,15 @@ SENT: dict[tuple[str, str], Callable[[Api], Awaitable[Ready]]] = {
     ("/v1/rag/knowledge-base/{kb_id}/upload", MULTIPART): base,
     (f"{RAG}/import", MULTIPART): exported,
     ("/v1/marketplace/submissions/{plugin_id}/package", MULTIPART): listing,
+    ("/v1/files", MULTIPART): notes,
+    ("/v1/ai/files", MULTIPART): notes,
     ("/v1/stt", MULTIPART): recording,
     ("/v1/ai/audio/transcriptions", MULTIPART): recording,
 }
 UPLOADS = [path for path, media_type in SENT if media_type == MULTIPART and path != WEBHOOK]
 NOT_SENT = {
+    # It names a knowledge base in its note: see `tests/builtin_plugins/oikb_sync/test_oikb_sync.py`.
+    ("/v1/rag/oikb/api/v1/files/", MULTIPART),
     # Only the identity provider can sign such a token: see `tests/builtin_plugins/oidc/test_sign_out.py`.
     ("/v1/auth/oidc/backchannel-logout", FORM),
     # The form of an upload, which is put here: see `tests/builtin_plugins/rag/test_versions.py`.

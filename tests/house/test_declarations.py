@@ -79,6 +79,11 @@ OPEN_BODIES = {
     "ChatBody": "the same",
     "EmbeddingsBody": "the same",
     "ResponsesBody": "the same",
+    **dict.fromkeys(
+        ("StoreCreate", "StoreUpdate", "StoreFileCreate", "StoreFileUpdate", "BatchCreate", "StoreSearch"),
+        "OpenAI's clients send what only its own stores know",
+    ),
+    **dict.fromkeys(("SyncDiff", "SyncCleanup", "FolderCreate"), "later versions of oikb may send more"),
     "DifyRetrieval": "later versions of Dify may send more",
     "MetadataChange": "its fields are those of a knowledge base",
     "ListingUpdate": "a `status` is refused with the way to change it",

@@ -11,11 +11,13 @@ from builtin_plugins.orchestrator.rendering.responses import Stream, whole
 from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from builtin_plugins.orchestrator.services.chat import chat
+from builtin_plugins.orchestrator.services.file_search import file_search_chat
 from kernel.sdk import (
     AUTHENTICATED,
     BadGateway,
     Context,
     GatewayTimeout,
+    NotFound,
     RouteTable,
     Unavailable,
     Unprocessable,
@@ -30,7 +32,7 @@ OPTIONS = {
     "body": ResponsesBody,
     "returns": ResponseOut,
     "also_media_types": ("text/event-stream",),
-    "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
+    "errors": (ModelNotFound, NotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
     "max_body": LARGEST_BODY,
     "long": True,
     "error_format": OPENAI_ERRORS,
@@ -41,8 +43,13 @@ OPTIONS = {
 @aliases.post("/v1/responses", **OPTIONS)
 @routes.post("/v1/ai/responses", **OPTIONS)
 async def respond(ctx: Context, body: ResponsesBody) -> ResponseOut | web.StreamResponse:
-    """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is stored."""
-    events = chat(ctx, _as_chat(body))
+    """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is stored.
+
+    With the tool `file_search`, the answer is from the files in vector stores and cites them.
+    """
+    search = body.file_search()
+    made = _as_chat(body)
+    events = chat(ctx, made) if search is None else file_search_chat(ctx, made, search)
     if body.stream:
         stream = Stream(body)
         return await send_stream(ctx.request, stream.frames(events), stream.failed)

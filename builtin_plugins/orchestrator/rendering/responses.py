@@ -10,8 +10,10 @@ from contextlib import aclosing
 from typing import Any
 
 from builtin_plugins.inference.api import openai_error
+from builtin_plugins.orchestrator.api import FileHits
 from builtin_plugins.orchestrator.events import Event, Events, Finished, ToolCall, ToolStep
 from builtin_plugins.orchestrator.rendering.citations import address, citations
+from builtin_plugins.orchestrator.rendering.file_search import file_citations, search_done
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from kernel.sdk import PlatformError
 
@@ -20,13 +22,15 @@ Json = dict[str, Any]
 
 async def whole(events: Events, body: ResponsesBody) -> ResponseOut:
     """The response at once."""
-    frame = _Frame(body)
+    frame, searches = _Frame(body), list[Json]()
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, Finished):
+            if isinstance(event, FileHits):
+                searches = [search_done(_new("fs"), event, body)]
+            elif isinstance(event, Finished):
                 output = [_message(_new("msg"), event)] if event.text or not event.calls else []
                 output += [_call(_new("fc"), call) for call in event.calls]
-                return ResponseOut(**frame.finished(event, output))
+                return ResponseOut(**frame.finished(event, [*searches, *output]))
     raise AssertionError("a chat ends with Finished")
 
 
@@ -82,7 +86,10 @@ class Stream:
     """
 
     def __init__(self, body: ResponsesBody) -> None:
+        self._body = body
         self._frame = _Frame(body)
+        self._search = _new("fs") if body.file_search() else None
+        self._output: list[Json] = []
         self._count = 0
         self._message_id = _new("msg")
         self._begun = False
@@ -102,6 +109,8 @@ class Stream:
     def _frames(self, event: Event) -> Iterator[bytes]:
         if isinstance(event, Finished):
             yield from self._end(event)
+        elif isinstance(event, FileHits):
+            yield from self._found(event)
         elif isinstance(event, str):
             yield from self._text(event)
         elif isinstance(event, ToolStep):
@@ -111,7 +120,7 @@ class Stream:
         yield from self._opening()
         if not self._texts:
             item = {**_message_frame(self._message_id), "status": "in_progress", "content": []}
-            yield self._made("response.output_item.added", output_index=0, item=item)
+            yield self._made("response.output_item.added", output_index=len(self._output), item=item)
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._made("response.content_part.added", **self._place(), part=part)
         self._texts.append(piece)
@@ -121,18 +130,34 @@ class Stream:
         yield from self._opening()
         yield self._made("response.platform_step", step=step.as_json())
 
+    def _found(self, found: FileHits) -> Iterator[bytes]:
+        yield from self._opening()
+        if self._search is None:
+            return
+        item = search_done(self._search, found, self._body)
+        yield self._made("response.file_search_call.completed", output_index=0, item_id=self._search)
+        yield self._made("response.output_item.done", output_index=0, item=item)
+        self._output.append(item)
+
     def _end(self, end: Finished) -> Iterator[bytes]:
         yield from self._opening()
-        output: list[Json] = []
+        output = self._output
         if self._texts or not end.calls:
             if not self._texts:
                 yield from self._text("")
             text = "".join(self._texts)
             item = _message(self._message_id, end, text)
             part = item["content"][0]
+            for at, annotation in enumerate(part["annotations"]):
+                yield self._made(
+                    "response.output_text.annotation.added",
+                    **self._place(),
+                    annotation_index=at,
+                    annotation=annotation,
+                )
             yield self._made("response.output_text.done", **self._place(), text=text, logprobs=[])
             yield self._made("response.content_part.done", **self._place(), part=part)
-            yield self._made("response.output_item.done", output_index=0, item=item)
+            yield self._made("response.output_item.done", output_index=len(output), item=item)
             output.append(item)
         for call in end.calls:
             item = _call(_new("fc"), call)
@@ -155,9 +180,17 @@ class Stream:
             self._begun = True
             for kind in ("created", "in_progress"):
                 yield self._made(f"response.{kind}", response=self._frame.begun())
+            if self._search is not None:
+                yield from self._searching(self._search)
+
+    def _searching(self, name: str) -> Iterator[bytes]:
+        item = {"id": name, "type": "file_search_call", "status": "in_progress", "queries": []}
+        yield self._made("response.output_item.added", output_index=0, item={**item, "results": None})
+        for kind in ("in_progress", "searching"):
+            yield self._made(f"response.file_search_call.{kind}", output_index=0, item_id=name)
 
     def _place(self) -> Json:
-        return {"item_id": self._message_id, "output_index": 0, "content_index": 0}
+        return {"item_id": self._message_id, "output_index": len(self._output), "content_index": 0}
 
     def _made(self, kind: str, **more: Any) -> bytes:
         event = {**more, "type": kind, "sequence_number": self._count}
@@ -171,7 +204,13 @@ def _message_frame(name: str) -> Json:
 
 def _message(name: str, end: Finished, text: str | None = None) -> Json:
     said = end.text if text is None else text
-    noted = [
+    noted = file_citations(said, end) if end.files else _url_citations(said, end)
+    part = {"type": "output_text", "text": said, "annotations": noted, "logprobs": []}
+    return {**_message_frame(name), "status": "completed", "content": [part]}
+
+
+def _url_citations(text: str, end: Finished) -> list[Json]:
+    return [
         {
             "type": "url_citation",
             "start_index": start,
@@ -179,10 +218,8 @@ def _message(name: str, end: Finished, text: str | None = None) -> Json:
             "title": end.passages[number - 1].source,
             "url": address(end.passages[number - 1]),
         }
-        for start, stop, number in citations(said, end.passages)
+        for start, stop, number in citations(text, end.passages)
     ]
-    part = {"type": "output_text", "text": said, "annotations": noted, "logprobs": []}
-    return {**_message_frame(name), "status": "completed", "content": [part]}
 
 
 def _call(name: str, call: ToolCall) -> Json:

@@ -56,19 +56,19 @@ async def find_pipeline(ctx: Context, model: str) -> PipelineModel:
 async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
     """Ask the pipeline that the body names as its model. Raises ModelNotFound, and what asking raises."""
     model = await find_pipeline(ctx, body.model or "")
-    question, history = _question_and_history(body)
+    question, history = question_and_history(body)
     events = await _ask(ctx, model.entry, question, history)
     async with aclosing(events):
         async for event in events:
             if isinstance(event, rag.PipelineAnswer):
                 tokens = TokenUsage()
                 tokens.add_answer(event)
-                yield _finished(model.id, event, tokens, degraded=_left_out(body, event))
+                yield _finished(model.id, event, tokens, degraded=requests_left_out(body, event))
             else:
                 yield event
 
 
-def _left_out(body: ChatBody, answer: rag.PipelineAnswer) -> list[str]:
+def requests_left_out(body: ChatBody, answer: rag.PipelineAnswer) -> list[str]:
     """What the client requested but a pipeline doesn't do."""
     found = []
     if body.tools:
@@ -93,7 +93,7 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
     models = (await pipeline_models(ctx))[:_MOST_ASKED]
     if not models:
         raise NoChatModel()
-    question, _ = _question_and_history(body)
+    question, _ = question_and_history(body)
     best: rag.PipelineAnswer | None = None
     steps, tokens = list[ToolStep](), TokenUsage()
     for model in models:
@@ -163,7 +163,7 @@ def _worth(answer: rag.PipelineAnswer) -> tuple[bool, float]:
     return bool(answer.passages), answer.confidence
 
 
-def _question_and_history(body: ChatBody) -> tuple[str, list[inference.ChatMessage]]:
+def question_and_history(body: ChatBody) -> tuple[str, list[inference.ChatMessage]]:
     """The last question, and the history before it. Raises Unprocessable without a question."""
     at = next((n for n in reversed(range(len(body.messages))) if body.messages[n].role == "user"), None)
     question = "" if at is None else _text(body.messages[at]).strip()

@@ -83,11 +83,15 @@ def is_of_plugin(identity: str | None) -> bool:
     return identity is not None and identity.startswith(_PLUGIN)
 
 
+def key_in(identity: str | None) -> str | None:
+    """The key under which a plugin keeps the document; None if none does."""
+    return identity.removeprefix(_PLUGIN) if identity is not None and is_of_plugin(identity) else None
+
+
 def plugin_in(identity: str | None) -> str | None:
     """The plugin that keeps the document; None if it is none."""
-    if identity is None or not is_of_plugin(identity):
-        return None
-    return identity.removeprefix(_PLUGIN).partition(":")[0]
+    key = key_in(identity)
+    return None if key is None else key.partition(":")[0]
 
 
 NOT_OF_PLUGIN: Final[ColumnElement[bool]] = Document.identity.is_(None) | (

@@ -31,6 +31,8 @@ ASK = {
     *(f"GET /v1/rag/{name}/{{kb_id}}/documents/by-path/{{path}}" for name in _RAG),
     *(f"POST /v1/rag/{name}/{{kb_id}}/search" for name in _RAG),
     "POST /v1/rag/dify/retrieval",
+    "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}",
+    "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}/files",
     "POST /v1/rag/knowledge-bases/{kb_id}/facets",
     "POST /v1/rag/pipeline/{pipeline_id}/facets",
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),
@@ -57,6 +59,19 @@ ASK = {
     "POST /v1/ai/chat/completions",
     "POST /v1/ai/embeddings",
     "POST /v1/ai/responses",
+    *(
+        f"GET {base}/{rest}"
+        for base in ("/v1", "/v1/ai")
+        for rest in (
+            *("files", "files/{file_id}", "files/{file_id}/content", "vector_stores"),
+            *(
+                f"vector_stores/{{vector_store_id}}{one}"
+                for one in ("", "/files", "/files/{file_id}", "/files/{file_id}/content")
+            ),
+            *(f"vector_stores/{{vector_store_id}}/file_batches/{{batch_id}}{one}" for one in ("", "/files")),
+        )
+    ),
+    *(f"POST {base}/vector_stores/{{vector_store_id}}/search" for base in ("/v1", "/v1/ai")),
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
     "POST /v1/models/{model_id}/test",

@@ -246,7 +246,15 @@ _BASES = {
     "POST /{kb_id}/upload": Row(owned="kb", upload=True, consumes=("kb",)),
 }
 
+_OIKB = "/v1/rag/oikb/api/v1"
 RAG = {
+    f"GET {_OIKB}/knowledge/{{kb_id}}": Row(owned="kb"),
+    f"GET {_OIKB}/knowledge/{{kb_id}}/files": Row(owned="kb"),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/sync/diff": Row({"manifest": []}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/sync/cleanup": Row({"file_ids": []}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/dirs/create": Row({"name": "x"}, owned="kb", changes=True),
+    f"POST {_OIKB}/knowledge/{{kb_id}}/reset": Row(owned="kb", changes=True),
+    f"POST {_OIKB}/files/": Row(upload=True, control=(422,)),
     "GET /v1/rag": OWN,
     "GET /v1/rag/capabilities": OWN,
     "GET /v1/rag/usage": OWN,
@@ -526,6 +534,39 @@ ORCHESTRATOR = {
     "POST /v1/embeddings": _EMBEDDING,
 }
 
+_STORE, _STORE_FILE = "vector_stores/{vector_store_id}", "vector_stores/{vector_store_id}/files/{file_id}"
+_STORE_BATCH = "vector_stores/{vector_store_id}/file_batches/{batch_id}"
+OPENAI_FILES = {
+    f"{method} {base}/{rest}": row
+    for base in ("/v1", "/v1/ai")
+    for (method, rest), row in (
+        (("POST", "files"), Row(upload=True, control=(422,))),
+        (("GET", "files"), Row(query="limit=500")),
+        (("GET", "files/{file_id}"), Row(owned="kb")),
+        (("GET", "files/{file_id}/content"), Row(owned="kb")),
+        (("DELETE", "files/{file_id}"), OWN),
+        (("POST", "vector_stores"), Row({"name": "x"})),
+        (("GET", "vector_stores"), Row(query="limit=100")),
+        (("GET", _STORE), Row(owned="kb")),
+        (("POST", _STORE), Row({"metadata": {}}, owned="kb", changes=True)),
+        (("DELETE", _STORE), Row(owned="kb", consumes=("kb",), control=(409,))),
+        (("POST", f"{_STORE}/search"), Row({"query": "What is the treasure?"}, owned="kb", changes=False)),
+        (("GET", f"{_STORE}/files"), Row(owned="kb")),
+        (("POST", f"{_STORE}/files"), Row({"file_id": "@unknown"}, owned="kb", changes=True, control=(404,))),
+        (("GET", _STORE_FILE), Row(owned="kb")),
+        (("POST", _STORE_FILE), Row({"attributes": {}}, owned="kb", changes=True)),
+        (("DELETE", _STORE_FILE), Row(owned="kb", consumes=("document",))),
+        (("GET", f"{_STORE_FILE}/content"), Row(owned="kb")),
+        (
+            ("POST", f"{_STORE}/file_batches"),
+            Row({"file_ids": ["@unknown"]}, owned="kb", changes=True, control=(422,)),
+        ),
+        (("GET", _STORE_BATCH), Row(owned="kb", control=(404,))),
+        (("POST", f"{_STORE_BATCH}/cancel"), Row(owned="kb", changes=True, control=(404,))),
+        (("GET", f"{_STORE_BATCH}/files"), Row(owned="kb", control=(404,))),
+    )
+}
+
 MODELS = {
     "GET /v1/models": OWN,
     "POST /v1/models": Row({"model_id": "small"}, control=(503,)),
@@ -570,12 +611,16 @@ ROWS: dict[str, Row] = {
     **TEAMS,
     **ORGANIZATIONS,
     **ORCHESTRATOR,
+    **OPENAI_FILES,
 }
 
 # What a path parameter stands for.
 PARAMETERS = {
     "kb_id": "kb",
     "document_id": "document",
+    "vector_store_id": "kb",
+    "file_id": "document",
+    "batch_id": "unknown",
     "pipeline_id": "pipeline",
     "job_id": "job",
     "conversation_id": "conversation",
@@ -791,6 +836,8 @@ PRIVILEGED = {
         "POST /v1/rag/knowledge-base",
         "POST /v1/rag/knowledge-bases",
         "POST /v1/rag/knowledge-bases/import",
+        "POST /v1/ai/vector_stores",
+        "POST /v1/vector_stores",
     },
     "rag.pipeline.create": {
         "POST /v1/rag/pipeline",

@@ -1,0 +1,213 @@
+"""Batches: many files that go into a vector store together."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from builtin_plugins.openai_files.errors import BatchNotKnown
+from builtin_plugins.openai_files.models import FileBatch, UploadedFile
+from builtin_plugins.openai_files.names import batch_name, file_name, key_of, row_in, store_name
+from builtin_plugins.openai_files.schemas import (
+    Attributes,
+    BatchCreate,
+    BatchOut,
+    FileStatus,
+    LastError,
+    StoreFileCreate,
+    StoreFileOut,
+    StoreFileQuery,
+)
+from builtin_plugins.openai_files.services import files, store_files
+from builtin_plugins.openai_files.services.stores import counts_of
+from builtin_plugins.openai_files.settings import OpenAIFilesSettings
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, PayloadTooLarge, Unit, Unprocessable, utc_now
+
+
+async def create(caller: Caller, store_id: str, wanted: BatchCreate) -> BatchOut:
+    """Put files into a vector store. Raises what `add` raises, and Unprocessable."""
+    await caller.platform.resource(rag.CATALOG).check_own(caller, row_in(store_id))
+    return await add(caller, store_id, await files_of(caller, wanted))
+
+
+async def add(
+    caller: Caller, store_id: str, found: Sequence[tuple[UploadedFile, Attributes | None]]
+) -> BatchOut:
+    """Put files into a vector store; one that can't be taken is counted as failed.
+
+    All of it is durable when this returns. Raises KnowledgeBaseNotFound, NotOwner, and QueueLimit: what was
+    stored until then stays, and a retry continues.
+    """
+    base_id = row_in(store_id)
+    await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
+    refused = {}
+    for file, attributes in found:
+        reason = await _put(caller, base_id, file, attributes)
+        if reason is not None:
+            refused[file.id] = reason
+    row = FileBatch(
+        id=str(uuid.uuid4()),
+        knowledge_base_id=base_id,
+        file_ids=list(dict.fromkeys(file.id for file, _ in found)),
+        refused=refused,
+        cancelled=[],
+        is_cancelled=False,
+        created_at=utc_now(),
+    )
+    await caller.platform.database.write(_store, row)
+    return await _state(caller, row)
+
+
+async def _put(
+    caller: Caller, base_id: str, file: UploadedFile, attributes: Attributes | None
+) -> tuple[str, str] | None:
+    """Put one file in; returns why it can't be taken, as a code and a message."""
+    try:
+        await store_files.put(caller, base_id, file, attributes)
+    except rag.UnsupportedDocument as error:
+        return "unsupported_file", str(error.detail)
+    except rag.EmptyDocument:
+        return "invalid_file", "The file is empty"
+    except (rag.StorageLimit, PayloadTooLarge) as error:
+        return "server_error", str(error.detail)
+    return None
+
+
+def _store(unit: Unit, row: FileBatch) -> None:
+    unit.session.add(row)
+
+
+async def files_of(caller: Caller, wanted: BatchCreate) -> list[tuple[UploadedFile, Attributes | None]]:
+    """The files that a batch names, with their attributes. Raises Unprocessable."""
+    several = _wanted(caller, wanted)
+    known = await files.among(caller, [one.file_id for one in several])
+    found = []
+    for at, one in enumerate(several):
+        file = known.get(row_in(one.file_id))
+        if file is None:
+            place = ("body", "files", at, "file_id") if wanted.files else ("body", "file_ids", at)
+            raise Unprocessable.field(place, "there is no such file", one.file_id)
+        found.append((file, one.attributes))
+    return found
+
+
+def _wanted(caller: Caller, wanted: BatchCreate) -> list[StoreFileCreate]:
+    if bool(wanted.file_ids) == bool(wanted.files):
+        raise Unprocessable.field(("body", "file_ids"), "send either file_ids or files, and at least one")
+    several = wanted.files or [
+        StoreFileCreate(file_id=one, attributes=wanted.attributes) for one in wanted.file_ids
+    ]
+    most = caller.platform.settings_of(OpenAIFilesSettings).openai_files_at_once
+    if len(several) > most:
+        field = "files" if wanted.files else "file_ids"
+        raise Unprocessable.field(("body", field), f"must name at most {most} files")
+    for strategy in (wanted.chunking_strategy, *(one.chunking_strategy for one in several)):
+        store_files.check_chunking(strategy)
+    return several
+
+
+async def show(caller: Caller, store_id: str, batch_id: str) -> BatchOut:
+    """A batch and how far it is. Raises KnowledgeBaseNotFound, BatchNotKnown."""
+    return await _state(caller, await _find(caller, store_id, batch_id))
+
+
+async def _find(caller: Caller, store_id: str, batch_id: str) -> FileBatch:
+    base_id, row_id = row_in(store_id), row_in(batch_id)
+    await caller.platform.resource(rag.CATALOG).base(caller, base_id)
+
+    def read(session: Session) -> FileBatch | None:
+        return session.get(FileBatch, row_id)
+
+    found = await caller.platform.database.read(read)
+    if found is None or found.knowledge_base_id != base_id:
+        raise BatchNotKnown()
+    return found
+
+
+async def cancel(caller: Caller, store_id: str, batch_id: str) -> BatchOut:
+    """Take out the files of a batch that are still to be read. Raises NotOwner."""
+    await caller.platform.resource(rag.CATALOG).check_own(caller, row_in(store_id))
+    row = await _find(caller, store_id, batch_id)
+    waiting = [
+        file_id for file_id, entry in (await _entries(caller, row)).items() if entry.status == "processing"
+    ]
+    for file_id in waiting:
+        await caller.platform.hooks.ask(rag.drop_document, caller, row.knowledge_base_id, key_of(file_id))
+
+    def write(unit: Unit) -> FileBatch:
+        found = unit.session.get(FileBatch, row.id, with_for_update=True)
+        if found is None:
+            raise BatchNotKnown()
+        found.cancelled = [*found.cancelled, *(one for one in waiting if one not in found.cancelled)]
+        found.is_cancelled = True
+        return found
+
+    return await _state(caller, await caller.platform.database.write(write))
+
+
+async def _entries(caller: Caller, row: FileBatch) -> Mapping[str, rag.CatalogDocument]:
+    """The documents of a batch that are still there, by the ids of their files."""
+    by_key = {key_of(one): one for one in row.file_ids}
+    found = await caller.platform.resource(rag.CATALOG).keyed(caller, list(by_key), row.knowledge_base_id)
+    return {by_key[one.key]: one for one in found if one.key is not None}
+
+
+async def _state(caller: Caller, row: FileBatch) -> BatchOut:
+    entries = await _entries(caller, row)
+    statuses = Counter(one.status for one in entries.values())
+    statuses["failed"] += len(row.refused)
+    counts = counts_of(statuses, len(row.cancelled))
+    status: FileStatus = "in_progress" if counts.in_progress else "completed"
+    return BatchOut(
+        id=batch_name(row.id),
+        created_at=int(row.created_at.timestamp()),
+        vector_store_id=store_name(row.knowledge_base_id),
+        status="cancelled" if row.is_cancelled else status,
+        file_counts=counts,
+    )
+
+
+async def list_page(
+    caller: Caller, store_id: str, batch_id: str, query: StoreFileQuery
+) -> tuple[list[StoreFileOut], bool]:
+    """The files of a batch, and whether there are more. Raises Unprocessable."""
+    row = await _find(caller, store_id, batch_id)
+    entries = await _entries(caller, row)
+    every = [_rendered(row, one, entries.get(one)) for one in row.file_ids]
+    if query.order == "desc":
+        every.reverse()
+    start, end = _place(every, "after", query.after), _place(every, "before", query.before)
+    part = every[0 if start is None else start + 1 : end]
+    part = [one for one in part if query.filter in (None, one.status)]
+    if end is not None and start is None:
+        return part[-query.limit :], len(part) > query.limit
+    return part[: query.limit], len(part) > query.limit
+
+
+def _place(every: Sequence[StoreFileOut], side: str, name: str | None) -> int | None:
+    if name is None:
+        return None
+    for at, one in enumerate(every):
+        if one.id == name:
+            return at
+    raise Unprocessable.field(("query", side), "names nothing in this list", name)
+
+
+def _rendered(row: FileBatch, file_id: str, entry: rag.CatalogDocument | None) -> StoreFileOut:
+    if entry is not None:
+        return store_files.render(entry)
+    code, message = row.refused.get(file_id, (None, ""))
+    return StoreFileOut(
+        id=file_name(file_id),
+        created_at=int(row.created_at.timestamp()),
+        vector_store_id=store_name(row.knowledge_base_id),
+        status="cancelled" if code is None else "failed",
+        last_error=None if code is None else LastError(code=code, message=message),
+        usage_bytes=0,
+        attributes={},
+        filename="",
+    )

@@ -1,0 +1,205 @@
+"""Files as they are uploaded: kept as they are until they are deleted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.openai_files.errors import FileNotKnown
+from builtin_plugins.openai_files.models import UploadedFile
+from builtin_plugins.openai_files.names import file_name, key_of, row_in
+from builtin_plugins.openai_files.schemas import FileOut, FileQuery
+from builtin_plugins.openai_files.settings import OpenAIFilesSettings
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
+from kernel.sdk.http import ReceivedFile
+
+_MEGABYTE: Final = 1024 * 1024
+_RETRIED: Final = timedelta(minutes=10)
+
+
+async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry: bool) -> FileOut:
+    """Keep a file; it is durable when this returns. A retry of the same upload is the same file.
+
+    Raises StorageLimit.
+    """
+    limit = caller.platform.settings_of(OpenAIFilesSettings).openai_files_account_mb * _MEGABYTE
+    wanted = UploadedFile(
+        id=str(uuid.uuid4()),
+        owner_id=caller.id,
+        visibility="private",
+        filename=received.filename,
+        purpose=purpose,
+        size_bytes=received.staged.size,
+        sha256=received.staged.sha256,
+        created_at=utc_now(),
+    )
+
+    def write(unit: Unit) -> FileOut:
+        unit.lock(f"openai_files.usage.{wanted.owner_id}")
+        found = _uploaded_before(unit.session, wanted) if is_retry else None
+        if found is None:
+            _admit(unit.session, wanted, limit)
+            unit.session.add(wanted)
+            caller.platform.blobs.keep(unit, received.staged, wanted.holder)
+        return render(found or wanted)
+
+    return await caller.platform.database.write(write)
+
+
+def _uploaded_before(session: Session, wanted: UploadedFile) -> UploadedFile | None:
+    same = (
+        (UploadedFile.owner_id == wanted.owner_id)
+        & (UploadedFile.sha256 == wanted.sha256)
+        & (UploadedFile.filename == wanted.filename)
+        & (UploadedFile.purpose == wanted.purpose)
+        & (UploadedFile.created_at > wanted.created_at - _RETRIED)
+    )
+    found: UploadedFile | None = session.scalar(
+        select(UploadedFile).where(same).order_by(UploadedFile.created_at.desc()).limit(1)
+    )
+    return found
+
+
+def _admit(session: Session, wanted: UploadedFile, limit: int) -> None:
+    mine = UploadedFile.owner_id == wanted.owner_id
+    used = int(session.scalar(select(func.sum(UploadedFile.size_bytes)).where(mine)) or 0)
+    if limit and used + wanted.size_bytes > limit:
+        raise rag.StorageLimit(
+            f"The uploaded files of this account take up {used / _MEGABYTE:.1f} of {limit // _MEGABYTE} MB, "
+            f"and this one has {wanted.size_bytes / _MEGABYTE:.1f} MB. Delete some files, or ask the "
+            "operator for more room."
+        )
+
+
+async def list_page(caller: Caller, query: FileQuery) -> tuple[list[FileOut], bool]:
+    """The caller's files, and whether there are more. Raises Unprocessable."""
+    scope = await scope_of(caller.platform, caller.principal)
+    page = rag.CursorPage(
+        query.limit,
+        query.order == "desc",
+        None if query.after is None else row_in(query.after),
+        None if query.before is None else row_in(query.before),
+    )
+
+    def read(session: Session) -> tuple[list[FileOut], bool]:
+        only = [] if query.purpose is None else [UploadedFile.purpose == query.purpose]
+        rows, more = rag.read_cursor_page(
+            session,
+            UploadedFile,
+            UploadedFile.created_at,
+            UploadedFile.id,
+            scope.sees(UploadedFile),
+            page,
+            *only,
+        )
+        return [render(row) for row in rows], more
+
+    return await caller.platform.database.read(read)
+
+
+async def get(caller: Caller, file_id: str) -> UploadedFile:
+    """A file of the caller's. Raises FileNotKnown."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_get, scope, file_id)
+
+
+async def among(caller: Caller, file_ids: Sequence[str]) -> dict[str, UploadedFile]:
+    """Those of these files that are the caller's, by the id of their rows."""
+    scope = await scope_of(caller.platform, caller.principal)
+    wanted = [row_in(one) for one in file_ids]
+
+    def read(session: Session) -> dict[str, UploadedFile]:
+        query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id.in_(wanted))
+        return {row.id: row for row in session.scalars(query)}
+
+    return await caller.platform.database.read(read)
+
+
+def _get(session: Session, scope: Scope, file_id: str) -> UploadedFile:
+    query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id == row_in(file_id))
+    found: UploadedFile | None = session.scalar(query)
+    if found is None:
+        raise FileNotKnown()
+    return found
+
+
+async def show(caller: Caller, file_id: str) -> FileOut:
+    """A file, or a document of a knowledge base that the caller may read. Raises FileNotKnown."""
+    try:
+        return render(await get(caller, file_id))
+    except FileNotKnown:
+        document = await _document(caller, file_id)
+    return FileOut(
+        id=file_name(document.id),
+        bytes=document.size_bytes,
+        created_at=int(document.uploaded_at.timestamp()),
+        filename=document.filename,
+        purpose="assistants",
+    )
+
+
+async def content(caller: Caller, file_id: str) -> tuple[Path, UploadedFile | rag.CatalogDocument]:
+    """A file with the bytes of a file or document, and its record. Raises FileNotKnown."""
+    try:
+        found = await get(caller, file_id)
+    except FileNotKnown:
+        document = await _document(caller, file_id)
+        return await caller.platform.resource(rag.CATALOG).original(caller, document), document
+    return await caller.platform.blobs.local(found.sha256), found
+
+
+async def _document(caller: Caller, file_id: str) -> rag.CatalogDocument:
+    row = row_in(file_id)
+    found = (await caller.platform.resource(rag.CATALOG).by_ids(caller, [row])).get(row)
+    if found is None:
+        raise FileNotKnown()
+    return found
+
+
+async def remove(caller: Caller, file_id: str) -> None:
+    """Delete a file, and the documents that were made of it where the caller may. Raises FileNotKnown."""
+    found = await get(caller, file_id)
+    hooks = caller.platform.hooks
+    for entry in await caller.platform.resource(rag.CATALOG).keyed(caller, [key_of(found.id)]):
+        try:
+            await hooks.ask(rag.drop_document, caller, entry.knowledge_base_id, key_of(found.id))
+        except rag.NotOwner:
+            continue
+    await caller.platform.database.write(_remove, caller.platform, found.id)
+
+
+def _remove(unit: Unit, platform: Platform, row_id: str) -> None:
+    row = unit.session.get(UploadedFile, row_id)
+    if row is not None:
+        platform.blobs.release(unit, row.sha256, row.holder)
+        unit.session.delete(row)
+
+
+async def remove_owned(platform: Platform, account_id: int) -> None:
+    """Delete the files of a deleted account."""
+
+    def write(unit: Unit) -> None:
+        rows = unit.session.scalars(select(UploadedFile).where(UploadedFile.owner_id == account_id))
+        for row in rows.all():
+            platform.blobs.release(unit, row.sha256, row.holder)
+            unit.session.delete(row)
+
+    await platform.database.write(write)
+
+
+def render(row: UploadedFile) -> FileOut:
+    """A file as clients see it."""
+    return FileOut(
+        id=file_name(row.id),
+        bytes=row.size_bytes,
+        created_at=int(row.created_at.timestamp()),
+        filename=row.filename,
+        purpose=row.purpose,
+    )

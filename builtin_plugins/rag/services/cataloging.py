@@ -1,0 +1,206 @@
+"""Knowledge bases and documents for other protocols (`api.CATALOG`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.catalog import BaseEntry, CatalogDocument
+from builtin_plugins.rag.cursors import CursorPage, read_cursor_page
+from builtin_plugins.rag.errors import DocumentNotFound
+from builtin_plugins.rag.metadata import declaring, editing
+from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
+from builtin_plugins.rag.metadata.rendering import load_metadata
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas import KnowledgeBaseCreate, KnowledgeBaseUpdate
+from builtin_plugins.rag.schemas_metadata import FieldPut
+from builtin_plugins.rag.services import documents, knowledge_bases, loading
+from builtin_plugins.rag.services.embedding import check_embedding_model
+from builtin_plugins.rag.services.identities import CURRENT, identity_for, key_in
+from kernel.sdk import Caller, Platform, Scope, Unprocessable, scope_of
+
+
+class StoredCatalog:
+    """`DocumentCatalog` over this plugin's tables."""
+
+    async def create(self, caller: Caller, wanted: KnowledgeBaseCreate) -> BaseEntry:
+        """See `DocumentCatalog`."""
+        model = await check_embedding_model(caller.platform, wanted.embedding_model)
+        made = await knowledge_bases.create(caller, wanted, model)
+        return BaseEntry(made.id, made.name, made.description, made.created_at)
+
+    async def bases(self, caller: Caller, page: CursorPage) -> tuple[Sequence[BaseEntry], bool]:
+        """See `DocumentCatalog`."""
+        scope = await scope_of(caller.platform, caller.principal)
+
+        def read(session: Session) -> tuple[Sequence[BaseEntry], bool]:
+            seen = scope.sees(KnowledgeBase)
+            rows, more = read_cursor_page(
+                session, KnowledgeBase, KnowledgeBase.created_at, KnowledgeBase.id, seen, page
+            )
+            return _base_entries(session, rows), more
+
+        return await caller.platform.database.read(read)
+
+    async def base(self, caller: Caller, knowledge_base_id: str) -> BaseEntry:
+        """See `DocumentCatalog`."""
+        scope = await scope_of(caller.platform, caller.principal)
+
+        def read(session: Session) -> BaseEntry:
+            return _base_entries(session, [knowledge_bases.find(session, scope, knowledge_base_id)])[0]
+
+        return await caller.platform.database.read(read)
+
+    async def check_own(self, caller: Caller, knowledge_base_id: str) -> None:
+        """See `DocumentCatalog`."""
+        await loading.own_knowledge_base(caller, knowledge_base_id)
+
+    async def rename(
+        self, caller: Caller, knowledge_base_id: str, name: str | None, description: str | None
+    ) -> BaseEntry:
+        """See `DocumentCatalog`."""
+        wanted = {"name": name, "description": description}
+        change = KnowledgeBaseUpdate(**{key: value for key, value in wanted.items() if value is not None})
+        await knowledge_bases.update(caller, knowledge_base_id, change)
+        return await self.base(caller, knowledge_base_id)
+
+    async def remove(self, caller: Caller, knowledge_base_id: str) -> None:
+        """See `DocumentCatalog`."""
+        await knowledge_bases.remove(caller, knowledge_base_id, ())
+
+    async def documents(
+        self, caller: Caller, knowledge_base_id: str, page: CursorPage, status: str | None = None
+    ) -> tuple[Sequence[CatalogDocument], bool]:
+        """See `DocumentCatalog`."""
+        scope = await scope_of(caller.platform, caller.principal)
+
+        def read(session: Session) -> tuple[Sequence[Document], bool]:
+            knowledge_bases.find(session, scope, knowledge_base_id)
+            mine = (Document.knowledge_base_id == knowledge_base_id) & CURRENT
+            only = [] if status is None else [Document.status == status]
+            return read_cursor_page(session, Document, Document.uploaded_at, Document.id, mine, page, *only)
+
+        rows, more = await caller.platform.database.read(read)
+        return await _entries(caller, rows), more
+
+    async def document(self, caller: Caller, knowledge_base_id: str, key_or_id: str) -> CatalogDocument:
+        """See `DocumentCatalog`."""
+        await loading.knowledge_base(caller, knowledge_base_id)
+        named = (Document.identity == identity_for(key_or_id)) | (Document.id == key_or_id)
+        rows = await _seen(caller, named, Document.knowledge_base_id == knowledge_base_id, CURRENT)
+        if not rows:
+            raise DocumentNotFound()
+        return (await _entries(caller, rows[-1:]))[0]
+
+    async def keyed(
+        self, caller: Caller, keys: Sequence[str], knowledge_base_id: str | None = None
+    ) -> Sequence[CatalogDocument]:
+        """See `DocumentCatalog`."""
+        mine = [] if knowledge_base_id is None else [Document.knowledge_base_id == knowledge_base_id]
+        named = Document.identity.in_([identity_for(key) for key in keys])
+        return await _entries(caller, await _seen(caller, named, CURRENT, *mine))
+
+    async def by_ids(self, caller: Caller, document_ids: Sequence[str]) -> Mapping[str, CatalogDocument]:
+        """See `DocumentCatalog`."""
+        rows = await _seen(caller, Document.id.in_(document_ids))
+        return {one.id: one for one in await _entries(caller, rows)}
+
+    async def original(self, caller: Caller, entry: CatalogDocument) -> Path:
+        """See `DocumentCatalog`."""
+        return (await documents.content(caller, entry.knowledge_base_id, entry.id))[1]
+
+    async def set_fields(
+        self,
+        caller: Caller,
+        knowledge_base_id: str,
+        document_id: str,
+        values: Mapping[str, Any],
+        kinds: Mapping[str, FieldKind],
+    ) -> CatalogDocument:
+        """See `DocumentCatalog`."""
+        await self.check_own(caller, knowledge_base_id)
+        present = await editing.show(caller, knowledge_base_id, document_id)
+        known = {one.name for one in await declaring.list_fields(caller, knowledge_base_id)}
+        for name in values:
+            if nfc(name) not in known:
+                await _declare(caller, knowledge_base_id, name, kinds[name])
+        by_hand = (name for name, origin in present.origins.items() if origin == "hand")
+        gone = dict.fromkeys(by_hand)
+        wanted = {**gone, **{nfc(name): value for name, value in values.items()}}
+        if wanted:
+            await editing.change(caller, knowledge_base_id, document_id, wanted)
+        return await self.document(caller, knowledge_base_id, document_id)
+
+
+async def _declare(caller: Caller, base_id: str, name: str, kind: FieldKind) -> None:
+    try:
+        await declaring.declare(caller, base_id, name, FieldPut(kind=kind))
+    except Unprocessable as error:
+        raise Unprocessable([{**one, "loc": ["body", name]} for one in error.detail]) from None
+
+
+def _base_entries(session: Session, rows: Sequence[KnowledgeBase]) -> list[BaseEntry]:
+    counts: dict[str, dict[str, int]] = {}
+    sizes: dict[str, int] = {}
+    query = (
+        select(Document.knowledge_base_id, Document.status, func.count(), func.sum(Document.size_bytes))
+        .where(Document.knowledge_base_id.in_([row.id for row in rows]), CURRENT)
+        .group_by(Document.knowledge_base_id, Document.status)
+    )
+    for base_id, status, count, size in session.execute(query):
+        counts.setdefault(base_id, {})[status] = int(count)
+        sizes[base_id] = sizes.get(base_id, 0) + int(size)
+    return [
+        BaseEntry(
+            row.id, row.name, row.description, row.created_at, counts.get(row.id, {}), sizes.get(row.id, 0)
+        )
+        for row in rows
+    ]
+
+
+async def _seen(caller: Caller, *conditions: ColumnElement[bool]) -> Sequence[Document]:
+    """The documents of knowledge bases that the caller sees, oldest first."""
+    scope = await scope_of(caller.platform, caller.principal)
+    return await caller.platform.database.read(_read_seen, scope, conditions)
+
+
+def _read_seen(
+    session: Session, scope: Scope, conditions: Sequence[ColumnElement[bool]]
+) -> Sequence[Document]:
+    query = (
+        select(Document)
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(scope.sees(KnowledgeBase), *conditions)
+        .order_by(Document.uploaded_at, Document.version, Document.id)
+    )
+    return session.scalars(query).all()
+
+
+async def _entries(caller: Caller, rows: Sequence[Document]) -> list[CatalogDocument]:
+    metadata = await load_metadata(caller, [row.id for row in rows])
+    return [
+        CatalogDocument(
+            row.id,
+            row.knowledge_base_id,
+            row.filename,
+            row.size_bytes,
+            row.sha256,
+            row.status,
+            row.error,
+            row.uploaded_at,
+            key_in(row.identity),
+            metadata.get(row.id, {}),
+        )
+        for row in rows
+    ]
+
+
+@asynccontextmanager
+async def open_catalog(_platform: Platform) -> AsyncIterator[StoredCatalog]:
+    """The resource `api.CATALOG`."""
+    yield StoredCatalog()
