@@ -40,6 +40,7 @@ from builtin_plugins.rag.rights import audiences, explaining
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
+from builtin_plugins.rag.services.ingest import readable_documents
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
@@ -333,6 +334,10 @@ class RagPlugin(Plugin):
     @hookimpl
     def select_knowledge_bases(self, scope: Scope) -> Select[str]:
         return seen_bases(scope)
+
+    @hookimpl
+    def select_readable_documents(self, scope: Scope) -> Select[str]:
+        return readable_documents(scope)
 
     @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:
