@@ -36,8 +36,8 @@ from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNot
 from builtin_plugins.rag.errors import NotOwner as NotOwner
 from builtin_plugins.rag.errors import QueueLimit as QueueLimit
 from builtin_plugins.rag.errors import StorageLimit as StorageLimit
-from builtin_plugins.rag.errors import UnsupportedDocument as UnsupportedDocument
 from builtin_plugins.rag.errors import UnreadableDocuments as UnreadableDocuments
+from builtin_plugins.rag.errors import UnsupportedDocument as UnsupportedDocument
 from builtin_plugins.rag.filters.dify import MetadataCondition as MetadataCondition
 from builtin_plugins.rag.filters.dify import filter_from_dify as filter_from_dify
 from builtin_plugins.rag.filters.grammar import MetadataFilter as MetadataFilter
@@ -55,7 +55,6 @@ from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
-from builtin_plugins.rag.schemas import KnowledgeBaseCreate as KnowledgeBaseCreate
 from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
 from builtin_plugins.rag.rights.hooks import DocumentAudience as DocumentAudience
 from builtin_plugins.rag.rights.hooks import ReaderAccounts as ReaderAccounts
@@ -66,6 +65,7 @@ from builtin_plugins.rag.rights.hooks import list_document_readers as list_docum
 from builtin_plugins.rag.rights.hooks import select_readable_documents as select_readable_documents
 from builtin_plugins.rag.rights.hooks import set_reader_members as set_reader_members
 from builtin_plugins.rag.rights.reading import for_visitors as for_visitors
+from builtin_plugins.rag.schemas import KnowledgeBaseCreate as KnowledgeBaseCreate
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
