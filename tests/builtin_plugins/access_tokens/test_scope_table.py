@@ -59,6 +59,7 @@ ASK = {
     "POST /v1/ai/responses",
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
+    "GET /v1/models/choices",
     "POST /v1/models/{model_id}/test",
     "POST /v1/responses",
     "POST /v1/stt",
