@@ -260,6 +260,14 @@ def list_chat_models(platform: Platform) -> Sequence[str] | None:
     """Names of the models that `chat_with_model` can use now; none when the runtime does not answer."""
 
 
+@hookspec.first_now
+def choose_helper_model(platform: Platform) -> str | None:
+    """The model for work beside answers: plans, checks, summaries, entities, made-up questions.
+
+    None means the model that answers.
+    """
+
+
 @hookspec.first(seconds=PROMPTLY)
 def check_model_runtime(platform: Platform) -> bool | None:
     """Whether the configured model runtime answers now; None where none is configured."""

@@ -38,6 +38,11 @@ class NamedRuntime:
             return host == "localhost"
 
 
+def is_server_name(name: str) -> bool:
+    """Whether a server may have this name: a short word in lower case, not that of this machine's files."""
+    return _NAME.fullmatch(name) is not None and name != LOCAL
+
+
 def named_runtimes(given: str, keys: SecretStr | None) -> list[NamedRuntime]:
     """The servers of ``name=kind+address, …``. Raises ValueError for what can't be read."""
     held = dict(_pairs(keys.get_secret_value(), "name=key in PLATFORM_MODELS_RUNTIME_KEYS")) if keys else {}
@@ -59,7 +64,7 @@ def _pairs(given: str, form: str) -> list[tuple[str, str]]:
 
 def _named(name: str, address: str, key: str | None) -> NamedRuntime:
     kind, plus, url = address.partition("+")
-    if not _NAME.fullmatch(name) or name == LOCAL:
+    if not is_server_name(name):
         raise ValueError("the name of a server is a short word in lower case, other than 'local'")
     if not plus or kind not in ("ollama", "openai"):
         raise ValueError(f"each entry must have the form {_FORM}")

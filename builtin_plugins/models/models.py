@@ -62,3 +62,24 @@ class Pull(Base):
     requested_by: Mapped[int | None] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class ModelConnection(Base):
+    """A model server that an administrator connected. Its key is a secret of the plugin, by its name."""
+
+    __tablename__ = "models_connection"
+
+    name: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    url: Mapped[str] = mapped_column(String(500))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class DefaultModel(Base):
+    """The model for one purpose, `answers` or `helpers`, if an administrator chose one."""
+
+    __tablename__ = "models_default"
+
+    purpose: Mapped[str] = mapped_column(String(16), primary_key=True)
+    model: Mapped[str] = mapped_column(String(255))

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.inference.api import Embedded
-from builtin_plugins.models.handlers import catalog, pulls, rules, system
+from builtin_plugins.models.connections.live import LIVE_SERVERS
+from builtin_plugins.models.connections.rows import any_connection
+from builtin_plugins.models.diagnostics import DIAGNOSTICS
+from builtin_plugins.models.handlers import catalog, connections, pulls, rules, system
 from builtin_plugins.models.models import Base
 from builtin_plugins.models.mounts import SERVICE
 from builtin_plugins.models.services.constraints import forget_name
 from builtin_plugins.models.services.health import check_servers, health_fields
 from builtin_plugins.models.services.model_calls import MODELS
-from builtin_plugins.models.services.opening import open_models
+from builtin_plugins.models.services.opening import open_connections, open_models
 from builtin_plugins.models.services.pulling import PULL
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
     Account,
+    Diagnostic,
     HealthCheck,
     JobRef,
     Platform,
@@ -44,7 +48,7 @@ class ModelsPlugin(Plugin):
     after = ("demo",)
     description = "Model runtimes: Ollama, OpenAI-compatible servers, and local GGUF files"
     author = "Platform"
-    requires = ("inference", "long_jobs")
+    requires = ("inference", "long_jobs", "owner_secrets")
 
     @hookimpl
     def register_commands(self) -> Sequence[tuple[str, Typer]]:
@@ -61,8 +65,12 @@ class ModelsPlugin(Plugin):
         return Tables(Base, Path(__file__).parent / "migrations")
 
     @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return DIAGNOSTICS
+
+    @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(MODELS, open_models)]
+        return [Resource(MODELS, open_models), Resource(LIVE_SERVERS, open_connections)]
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
@@ -77,7 +85,13 @@ class ModelsPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables: Sequence[RouteTable] = (system.routes, pulls.routes, rules.routes, catalog.routes)
+        tables: Sequence[RouteTable] = (
+            system.routes,
+            connections.routes,
+            pulls.routes,
+            rules.routes,
+            catalog.routes,
+        )
         return [replace(SERVICE, tables=tables, version=self.version, health_extra=health_fields)]
 
     @hookimpl
@@ -125,10 +139,15 @@ class ModelsPlugin(Plugin):
         return await platform.resource(MODELS).embed(model, texts, purpose)
 
     @hookimpl
-    def describe_embedding_model(self, platform: Platform, model: str) -> inference.ModelDescription:
+    async def describe_embedding_model(self, platform: Platform, model: str) -> inference.ModelDescription:
         settings = platform.settings_of(ModelsSettings)
         servers = (settings.ollama_url, settings.openai_url, settings.runtimes, settings.local_files)
-        return inference.ModelDescription(None if any(servers) else False)
+        may_exist = any(servers) or await platform.database.read(any_connection)
+        return inference.ModelDescription(None if may_exist else False)
+
+    @hookimpl
+    def choose_helper_model(self, platform: Platform) -> str | None:
+        return platform.resource(MODELS).defaults.helpers
 
     @hookimpl
     async def list_embedding_models(self, platform: Platform) -> Sequence[str]:

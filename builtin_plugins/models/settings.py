@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from builtin_plugins.models.addresses import OLLAMA_PORT, NamedRuntime, named_runtimes, server_address
 from builtin_plugins.models.local.files import named_files
-from kernel.sdk import ExistingFolder, Settings, env
+from kernel.sdk import ExistingFolder, Settings, env, split_list
 
 
 class ModelsSettings(Settings):
@@ -42,6 +42,20 @@ class ModelsSettings(Settings):
         "llama3.2",
         validation_alias=env("OLLAMA_LLM_MODEL"),
         description="Model that generates answers by default.",
+    )
+    connectable: Literal["everywhere", "public", "none"] = Field(
+        "everywhere",
+        description="Where administrators may connect model servers from the web client, the API and "
+        "`platformctl models`: at private addresses, too, at public ones only (besides what "
+        "PLATFORM_OUTGOING_ALLOWED names), or nowhere, so that only these settings name servers.",
+    )
+    nearby: str = Field(
+        "http://127.0.0.1:11434,http://host.docker.internal:11434",
+        description="Addresses at which the web client looks for an Ollama server to connect, separated by "
+        "commas.",
+    )
+    test_seconds: float = Field(
+        30, gt=0, le=300, description="Time limit in seconds for each step of the test of a model server."
     )
     media_addresses: bool = Field(
         False,
@@ -119,6 +133,11 @@ class ModelsSettings(Settings):
     def _openai_address(cls, value: str | None) -> str | None:
         return server_address(value) if value else None
 
+    @field_validator("nearby")
+    @classmethod
+    def _nearby_addresses(cls, value: str) -> str:
+        return ",".join(server_address(address, OLLAMA_PORT) for address in split_list(value))
+
     @field_validator("runtimes")
     @classmethod
     def _runtimes(cls, value: str) -> str:
@@ -135,6 +154,11 @@ class ModelsSettings(Settings):
     def _keys(self) -> ModelsSettings:
         self.named_runtimes()
         return self
+
+    @property
+    def answers_model(self) -> str | None:
+        """The model that an operator chose for answers; None if that is left to administrators."""
+        return self.llm_model if "llm_model" in self.model_fields_set else None
 
     def named_runtimes(self) -> list[NamedRuntime]:
         """All configured servers, in order, with their keys."""

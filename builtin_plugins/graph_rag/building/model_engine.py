@@ -134,7 +134,8 @@ class ModelEngine:
             inference.generate_text,
             platform=self._platform,
             messages=messages,
-            model=self._model,
+            model=self._model
+            or self._platform.hooks.ask_now(inference.choose_helper_model, platform=self._platform),
             temperature=0.0,
             max_tokens=_TOKENS,
             options=self._options,

@@ -7,6 +7,8 @@ from cli.group import RUN, LazyApp
 COMMANDS = (
     (
         "models",
-        LazyApp("builtin_plugins.models.commands.models", "Try a small language model on this machine.", RUN),
+        LazyApp(
+            "builtin_plugins.models.commands.models", "Connect model servers, or try a small model.", RUN
+        ),
     ),
 )

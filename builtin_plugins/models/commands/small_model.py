@@ -69,8 +69,8 @@ def show(comparison: dict[str, Any]) -> None:
     _show(comparison["question"], comparison["with_model"])
     _show("The same without a model", comparison["without_model"])
     console.note(
-        "A model this small invents things: use it to see that everything works. Answers made of sentences "
-        f"of your documents stay the default; a question gets the model by its name ('{NAME}')."
+        "A model this small invents things: use it to see that everything works, not for answers. Those made "
+        f"of sentences of your documents stay the default; '{NAME}' answers where a question names it."
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from builtin_plugins.inference import api as inference
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.models.addresses import Kind
+from builtin_plugins.models.connections.rows import DefaultModels
 from builtin_plugins.models.local.runtime import LocalRuntime
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.purposes import prepared
@@ -100,7 +101,11 @@ class Configured:
         """Whether its last list had that model."""
         if isinstance(self.runtime, LocalRuntime):
             return self.runtime.knows(model)
-        return any(canonical(info.id) == canonical(model) for info in self.listed)
+        return self.find(model) is not None
+
+    def find(self, model: str) -> str | None:
+        """The name under which its last list had that model."""
+        return next((info.id for info in self.listed if canonical(info.id) == canonical(model)), None)
 
     def known(self, model: str) -> str | None:
         """The name if it lists that model; None for what may be arbitrary text."""
@@ -121,14 +126,25 @@ class Models:
         tracing: Tracing,
     ) -> None:
         self.servers = servers
+        """Those of the settings, then the connected ones; replaced as a whole when these change."""
+        self.defaults = DefaultModels()
         self.local = local
-        self.all = [*servers, Configured("local", "local", local, is_here=True)]
-        """The servers, then this machine's own models."""
+        self._here = Configured("local", "local", local, is_here=True)
         self.rules = rules
         self.usage = usage
         self._settings = settings
         self._durations = durations
         self._tracing = tracing
+
+    @property
+    def all(self) -> list[Configured]:
+        """The servers, then this machine's own models."""
+        return [*self.servers, self._here]
+
+    @property
+    def default_model(self) -> str:
+        """The model that answers where none is named: the operator's, the administrators' or the usual."""
+        return self._settings.answers_model or self.defaults.answers or self._settings.llm_model
 
     def may_have(self, model: str | None) -> bool:
         """Whether there is anything to call: a server, or a file of that name.
@@ -136,7 +152,7 @@ class Models:
         Local files are only used by default if a setting names one: a file put into the folder just to try it
         out must not replace the extractive answers.
         """
-        return bool(self.servers) or self.local.knows(self._local_name(model or self._settings.llm_model))
+        return bool(self.servers) or self.local.knows(self._local_name(model or self.default_model))
 
     async def choose(self, model: str) -> tuple[Configured, str]:
         """Which runtime has a model, and under which name. ``runtime/model`` may name one of our runtimes."""
@@ -162,7 +178,7 @@ class Models:
     ) -> inference.Generation:
         """See the hook `generate_text`."""
         try:
-            chosen, name = await self.choose(model or self._settings.llm_model)
+            chosen, name = await self.choose(model or self.default_model)
         except RuntimeLacksModel as error:
             raise Unavailable(error.detail) from None
         rule = await self.rules.admit(name)
@@ -207,7 +223,7 @@ class Models:
         """See the hook `chat_with_model`."""
         if not self._settings.media_addresses:
             refuse_addresses(request.messages)
-        chosen, name = await self.choose(request.model or self._settings.llm_model)
+        chosen, name = await self.choose(request.model or self.default_model)
         rule = await self.rules.admit(name)
         asked = replace(request, model=name, options=capped_options(request.options, rule, add=True))
         started, tokens, failed = time.perf_counter(), None, True

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from builtin_plugins.models.addresses import NamedRuntime
+from builtin_plugins.models.connections.live import LiveServers
 from builtin_plugins.models.local.files import named_files
 from builtin_plugins.models.local.process import Serving
 from builtin_plugins.models.local.runtime import LocalLimits, LocalRuntime
 from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import ModelRuntime, RuntimeLimits
-from builtin_plugins.models.services.model_calls import Configured, Models
+from builtin_plugins.models.services.model_calls import MODELS, Configured, Models
 from builtin_plugins.models.services.rules import Rules
 from builtin_plugins.models.services.usage import ModelUsage
 from builtin_plugins.models.settings import ModelsSettings
@@ -44,6 +46,16 @@ async def open_models(platform: Platform) -> AsyncIterator[Models]:
         )
         registered.set_function(models.registered)
         yield models
+
+
+@asynccontextmanager
+async def open_connections(platform: Platform) -> AsyncIterator[LiveServers]:
+    """The servers that administrators connected, beside those of the settings."""
+    settings = platform.settings_of(ModelsSettings)
+    make = partial(_server, settings=settings, limits=_limits(settings))
+    live = LiveServers(platform, platform.resource(MODELS), make)
+    async with live.running():
+        yield live
 
 
 def _limits(settings: ModelsSettings) -> RuntimeLimits:

@@ -11,6 +11,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from builtin_plugins.models.connections.live import LIVE_SERVERS
 from builtin_plugins.models.errors import StoreFull
 from builtin_plugins.models.runtimes.errors import ModelRuntimeError, RuntimeLacksModel
 from builtin_plugins.models.runtimes.protocol import ManagedRuntime, PullProgress
@@ -35,7 +36,7 @@ class PullPayload(BaseModel):
 
 async def pull(platform: Platform, payload: PullPayload, progress: Progress) -> str:
     """Pull until the model is there, continuing after lost connections: the runtime keeps what it has."""
-    configured = _runtime(platform, payload.runtime)
+    configured = await _runtime(platform, payload.runtime)
     await _pull(platform, configured, payload.model, progress)
     await configured.look()
     await _end(platform, payload.pull_id, "done")
@@ -96,11 +97,20 @@ def _store(settings: ModelsSettings) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _runtime(platform: Platform, name: str) -> Configured:
+async def _runtime(platform: Platform, name: str) -> Configured:
+    if (known := _find(platform, name)) is None:  # connected a moment ago, maybe
+        await platform.resource(LIVE_SERVERS).refresh()
+        known = _find(platform, name)
+    if known is None:
+        raise JobFailed(f"The model runtime '{name}' is no longer configured")
+    return known
+
+
+def _find(platform: Platform, name: str) -> Configured | None:
     for configured in platform.resource(MODELS).servers:
         if configured.name == name and isinstance(configured.runtime, ManagedRuntime):
             return configured
-    raise JobFailed(f"The model runtime '{name}' is no longer configured")
+    return None
 
 
 async def _give_up(platform: Platform, payload: PullPayload, reason: str) -> None:

@@ -57,6 +57,16 @@ class Rules:
             await self._count(model, rule.rate_limit, whose)
         return rule
 
+    async def permits(self, model: str) -> bool:
+        """Whether the caller is among those who may call the model."""
+        rule, whose = await self._known.get(alias(model)), acting()
+        try:
+            if rule.names_callers and whose is not None:
+                await self._check_caller(model, rule, whose)
+        except ModelNotAllowed:
+            return False
+        return True
+
     async def _read(self, model: str) -> ModelLimits:
         row = await self._platform.database.read(_find, model)
         if row is None:

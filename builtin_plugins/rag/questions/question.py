@@ -173,7 +173,7 @@ class Model:
         if lacking := self._budget.lacks(_length(messages), max_tokens, keep=keep):
             self._trace.degrade(f"{what}: left out, as a question may cost at most {lacking}")
             return None
-        stream = self._ask(messages, temperature, max_tokens, options or {})
+        stream = self._ask(messages, temperature, max_tokens, options or {}, self._helper)
         if stream is None:
             return None
         seconds = self._budget.step_seconds
@@ -224,18 +224,23 @@ class Model:
         self._trace.degrade(f"{what}: the model gave no valid JSON")
         return None
 
+    @property
+    def _helper(self) -> str | None:
+        return self._platform.hooks.ask_now(inference.choose_helper_model, platform=self._platform)
+
     def _ask(
         self,
         messages: Sequence[inference.ChatMessage],
         temperature: float,
         max_tokens: int,
         options: Mapping[str, Any],
+        helper: str | None = None,
     ) -> inference.Generation | None:
         return self._platform.hooks.ask_now(
             inference.generate_text,
             platform=self._platform,
             messages=messages,
-            model=self._name,
+            model=helper or self._name,
             temperature=temperature,
             max_tokens=max_tokens,
             options=options,

@@ -29,6 +29,7 @@ from kernel.libs.outgoing.errors import (
     CallFailed,
     CallTimedOut,
     DestinationRefused,
+    FailedStep,
     OutgoingError,
 )
 from kernel.libs.outgoing.turns import StreamTurns
@@ -340,6 +341,12 @@ def _parsed(url: str | URL) -> URL:
     return parsed
 
 
+def _step(error: Exception) -> FailedStep:
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "name"
+    return "tls" if isinstance(error, aiohttp.ClientSSLError) else "connection"
+
+
 @contextmanager
 def _translated(host: str, *, answering: bool) -> Iterator[None]:
     """Turn the library's errors into ours: its texts may contain addresses and secrets."""
@@ -352,6 +359,6 @@ def _translated(host: str, *, answering: bool) -> Iterator[None]:
     except (aiohttp.ClientConnectionError, aiohttp.InvalidURL) as error:
         if answering:
             raise AnswerBroken(f"{host} ended its response early") from None
-        raise CallFailed(f"{host} can't be reached ({type(error).__name__})") from None
+        raise CallFailed(f"{host} can't be reached ({type(error).__name__})", _step(error)) from None
     except (aiohttp.ClientError, ValueError) as error:
         raise AnswerBroken(f"{host} sent an unreadable response ({type(error).__name__})") from None

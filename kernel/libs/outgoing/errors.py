@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+FailedStep = Literal["name", "connection", "tls"]
+
 
 class OutgoingError(Exception):
     """Base of these errors."""
@@ -12,7 +16,14 @@ class DestinationRefused(OutgoingError):
 
 
 class CallFailed(OutgoingError):
-    """No connection, or it was lost before the response began."""
+    """No connection, or it was lost before the response began.
+
+    `step`: the host has no address (`name`), its certificate or TLS is not valid (`tls`), else `connection`.
+    """
+
+    def __init__(self, message: str, step: FailedStep = "connection") -> None:
+        super().__init__(message)
+        self.step = step
 
 
 class CallTimedOut(OutgoingError):

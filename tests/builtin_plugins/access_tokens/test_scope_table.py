@@ -74,6 +74,7 @@ ASK = {
     *(f"POST {base}/vector_stores/{{vector_store_id}}/search" for base in ("/v1", "/v1/ai")),
     "POST /v1/chat/completions",
     "POST /v1/embeddings",
+    "GET /v1/models/choices",
     "POST /v1/models/{model_id}/test",
     "POST /v1/responses",
     "POST /v1/stt",

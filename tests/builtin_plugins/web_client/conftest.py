@@ -59,7 +59,8 @@ async def site(tmp_path_factory: pytest.TempPathFactory, gate: GatedModel) -> As
     async with AsyncExitStack() as stack:
         start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
         folder = tmp_path_factory.mktemp("policies")
-        running = await start(*PLUGINS, gate, env={"PLATFORM_SOURCE_FOLDERS": str(folder)})
+        env = {"PLATFORM_SOURCE_FOLDERS": str(folder), "PLATFORM_MODELS_NEARBY": ""}
+        running = await start(*PLUGINS, gate, env=env)
         slot = await stack.enter_async_context(executor_slot(running.platform))
         stop = asyncio.Event()
         working = asyncio.create_task(Worker(running.platform, slot).run(stop))

@@ -135,8 +135,7 @@ async def test_licenses(site: Running, visitor: Visitor) -> None:
 
 async def test_a_name_in_the_wrong_form(site: Running, visitor: Visitor) -> None:
     """It is told in words, beside the field; no regular expression."""
-    page = await visitor.arrive(await site.user(role="admin"), "/operations/models")
-    await page.get_by_role("button", name="Pull a model").click()
+    page = await visitor.arrive(await site.user(role="admin"), "/operations/models?pull=1")
     field = page.get_by_label("Name of the model")
     await field.fill("llama 3.2")
     await field.press("Enter")

@@ -169,6 +169,15 @@ export const api = {
   modelUse: call("GET", "/v1/models/{model_id}/metrics"),
   modelLimits: call("GET", "/v1/models/{model_id}/constraints"),
   limitModel: call("POST", "/v1/models/{model_id}/constraints"),
+  modelChoices: call("GET", "/v1/models/choices"),
+  defaultModels: call("GET", "/v1/models/defaults"),
+  setDefaultModels: call("PUT", "/v1/models/defaults"),
+  modelConnections: call("GET", "/v1/models/connections"),
+  modelServersNearby: call("GET", "/v1/models/connections/nearby"),
+  testModelServer: call("POST", "/v1/models/connections/test", { repeatable: true }),
+  connectModels: call("PUT", "/v1/models/connections/{name}", { repeatable: true }),
+  testModelConnection: call("POST", "/v1/models/connections/{name}/test", { repeatable: true }),
+  disconnectModels: call("DELETE", "/v1/models/connections/{name}"),
 
   // Operations
   bundles: call("GET", "/v1/bundles"),

@@ -26,6 +26,19 @@ const PLAIN = {
   storage_full: () => t("The server’s disk is full. Ask the operator to free some space, then try again."),
 };
 
+/** By code: why a model server can't be connected, one for each step of its test. */
+const STEPS = {
+  model_server_name_unknown: () => t("The name of the server has no address. Check how it is spelled."),
+  model_server_not_accepting: () => t("Nothing answers at this address. Check the port, that the server is running, and that it listens for other machines."),
+  model_server_tls_invalid: () => t("The server’s certificate is not valid, or the address should begin with http:// instead of https://."),
+  model_server_key_refused: () => t("The server refused the key, or needs one."),
+  model_server_lacks_model: () => t("The server has no such model any more. Choose another one."),
+  model_server_silent: () => t("The server did not answer in time. Check that it is not overloaded, and try again."),
+  model_server_unlike: () => t("A server answers at this address, but not as a model server does. Check the port and the path."),
+  model_server_failed: () => t("The server answered with an error. Check its log, or your quota there."),
+  model_server_forbidden: () => t("This address may not be connected; the operator’s settings decide that."),
+};
+
 /** By code: refusals whose English text adds something, such as which limit, which name, what to send instead. */
 const BROAD = {
   rate_limited: tooMany,
@@ -60,6 +73,8 @@ const own = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefin
 
 /** {message, said}: an error's text in the reader's language, and the API's own if it says more. */
 export function refusalOf(status, code, text, retryAfter = 0) {
+  const step = own(STEPS, code); // the API's text names its fields, which the page calls otherwise
+  if (step) return { message: step() };
   const plain = own(PLAIN, code);
   const broad = own(BROAD, code) ?? BY_STATUS[status];
   if (language.value === "en" || (!plain && !broad)) return { message: text };

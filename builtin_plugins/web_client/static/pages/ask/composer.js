@@ -16,6 +16,7 @@ import { Choices as Narrowed, Facets, filterOf } from "../documents/narrow.js";
 import { addFiles } from "../documents/uploads.js";
 import { answering, stopAnswer } from "./conversation.js";
 import { useDraft } from "./drafts.js";
+import { chosenModel, ModelPicker } from "./models.js";
 import { basesOf, onlyBase } from "./sources.js";
 import { Microphone } from "./voice.js";
 
@@ -42,7 +43,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
     if (!question || answering.value || !choice) return;
     setText("");
     try {
-      await onSend(question, { ...settings, metadata_filter: filterOf(choices) });
+      await onSend(question, { ...settings, ...(chosenModel.value ? { llm_model: chosenModel.value } : {}), metadata_filter: filterOf(choices) });
     } catch {
       setText(question);
     }
@@ -74,6 +75,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
         value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} onPaste=${paste}></textarea>
       <div class="composer-foot">
         <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
+        <${ModelPicker} />
         <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
         <${Button} kind="quiet" small icon="search" aria-label=${t("Ask only some documents")} aria-expanded=${isNarrowing} onClick=${() => setNarrowing(!isNarrowing)} />
         <span class="grow"></span>

@@ -66,7 +66,7 @@ function Transcript({ onShow }) {
   useEffect(() => {
     end.current?.scrollIntoView({ block: "end" });
   }, [list.length, last?.state, last?.text.length > 0]);
-  const shown = useMemo(() => list.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} onShow=${onShow} />`), [list]);
+  const shown = useMemo(() => list.map((turn, at) => html`<${Turn} key=${turn.id} turn=${turn} onShow=${onShow} isFirst=${at === 0} />`), [list]);
   return html`<div class="transcript">
     <div class="transcript-inside">
       ${

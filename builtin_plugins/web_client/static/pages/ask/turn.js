@@ -9,13 +9,14 @@ import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
+import { ModelOffer } from "./models.js";
 import { Thumbs } from "./thumbs.js";
 import { Speaker } from "./voice.js";
 
 /** From here on, 95 of 100 answers are right; a lower figure would only look exact. */
 const SURE = 0.8;
 
-export function Turn({ turn, onShow }) {
+export function Turn({ turn, onShow, isFirst }) {
   const refused = turn.state === "done" && turn.sources.length === 0 && !turn.withheld;
   const show = (source, index) => onShow({ ...source, number: source.number ?? index + 1, bases: turn.pipeline.knowledge_base_ids });
   const cite = (label) => {
@@ -26,7 +27,7 @@ export function Turn({ turn, onShow }) {
     <div class="question"><p>${turn.question}</p></div>
     <div class="answer">
       <${Steps} turn=${turn} />
-      ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Written} turn=${turn} cite=${cite} />`}
+      ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Written} turn=${turn} cite=${cite} isFirst=${isFirst} />`}
       ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that were deleted or that you can’t see.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
       <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
@@ -37,11 +38,11 @@ export function Turn({ turn, onShow }) {
 }
 
 /** The answer; quotations are not taken for a text that somebody wrote. */
-function Written({ turn, cite }) {
+function Written({ turn, cite, isFirst }) {
   const quoted = turn.done?.model_used === "extractive";
   return html`${quoted && html`<h2 class="quoted">${t("From your documents")}</h2>`}
     <${Markdown} text=${turn.text} cite=${cite} />
-    ${quoted && turn.state === "done" && html`<p class="faint">${t("Quoted, not written by a model.")}</p>`}`;
+    ${quoted && turn.state === "done" && html`<p class="faint">${t("Quoted, not written by a model.")}</p>${isFirst && html`<${ModelOffer} />`}`}`;
 }
 
 /** What is happening, and afterwards what happened. */

@@ -8,6 +8,7 @@ import { plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Notice } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
+import { ModelField } from "../../parts/model-field.js";
 import { VisibilityChoice, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
@@ -15,8 +16,9 @@ export function EditBase({ base, onSaved, onClose }) {
   const [description, setDescription] = useState(base.description);
   const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
   const [publishing, setPublishing] = useState(base.publishing);
+  const [model, setModel] = useState(base.llm_model ?? "");
   const action = useAction(async () => {
-    const body = changesOf(base, { name, description, publishing }, seen);
+    const body = changesOf(base, { name, description, publishing, llm_model: model || null }, seen);
     onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body }));
     onClose();
     say(t("Saved"));
@@ -25,6 +27,7 @@ export function EditBase({ base, onSaved, onClose }) {
     <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
+      <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions that this knowledge base is asked, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
       <${Check} label=${t("Whoever sees it may also publish it")} hint=${t("Published chats answer visitors of websites, who have no account here.")} checked=${publishing === "allowed"} onChange=${(yes) => setPublishing(yes ? "allowed" : "owner")} />
     <//>

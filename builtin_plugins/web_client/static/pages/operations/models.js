@@ -9,6 +9,7 @@ import { ago, bytes, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Failure, Loaded, Meter } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
+import { Connections } from "./connections.js";
 import { Model } from "./model.js";
 import { OperationsHead } from "./tabs.js";
 
@@ -16,20 +17,26 @@ const PAUSE = 1_500;
 const GOING = ["queued", "running"];
 
 async function load(signal) {
-  const [models, pulls] = await Promise.all([everything(api.models, { signal }), isAdmin.value ? api.pulls({ query: { limit: 20 }, signal }) : { items: [] }]);
-  return { models, pulls: pulls.items };
+  const none = { items: [] };
+  const [models, pulls, servers] = await Promise.all([
+    everything(api.models, { signal }),
+    isAdmin.value ? api.pulls({ query: { limit: 20 }, signal }) : none,
+    isAdmin.value ? api.modelConnections({ signal }) : none,
+  ]);
+  return { models, pulls: pulls.items, canPull: servers.items.some((server) => server.is_used && server.can_pull) };
 }
 
 export default function Models() {
   const found = useResource(load);
   usePolling(found.reload, PAUSE, found.data?.pulls.some((pull) => GOING.includes(pull.status)) ?? false);
   const shown = query.value.get("model");
-  const add = isAdmin.value && html`<${Button} kind="primary" icon="download" onClick=${() => setQuery({ pull: 1 })}>${t("Pull a model")}<//>`;
+  const add = found.data?.canPull && html`<${Button} kind="primary" icon="download" onClick=${() => setQuery({ pull: 1 })}>${t("Pull a model")}<//>`;
   return html`<div class="page">
     <${OperationsHead} current="/operations/models" about=${t("Language models that write answers. Without one, answers quote the documents.")}>${add}<//>
+    ${isAdmin.value && html`<${Connections} onChanged=${found.reload} />`}
     <${Loaded} of=${found}>${({ models, pulls }) => html`
       <${Pulls} pulls=${pulls} onChanged=${found.reload} />
-      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${t("Set OLLAMA_BASE_URL or OPENAI_BASE_URL, or put a GGUF file into the folder “models” of the server’s data.")}<//>`}
+      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${t("Connect a model server, or put a GGUF file into the folder “models” of the server’s data. Administrators can do that here.")}<//>`}
       ${shown && models.some((model) => model.id === shown) && html`<${Model} model=${models.find((model) => model.id === shown)} onChanged=${found.reload} onClose=${() => setQuery({ model: null })} />`}
     `}<//>
     ${query.value.get("pull") === "1" && html`<${Pull} onBegun=${found.reload} onClose=${() => setQuery({ pull: null })} />`}
