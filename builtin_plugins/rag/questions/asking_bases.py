@@ -18,7 +18,7 @@ from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest
 from builtin_plugins.rag.services import loading
 from builtin_plugins.rag.services.reading import pipeline_answer
 from builtin_plugins.tools.api import arguments_from_object
-from kernel.sdk import Caller, Platform
+from kernel.sdk import Caller
 
 
 async def ask_bases(
@@ -34,7 +34,7 @@ async def ask_bases(
     request = arguments_from_object(QueryRequest, {**options, "question": question})
     config = arguments_from_object(GenerationConfig, dict(generation))
     found = FilterSource(request.metadata_filter)
-    documents = await bound(caller.platform, [base.id for base in bases], found)
+    documents = await bound(caller, [base.id for base in bases], found)
     asked = Question(
         caller,
         bases,
@@ -44,10 +44,10 @@ async def ask_bases(
         config=config,
         history=turns_of(history),
     )
-    return _events(caller.platform, run(caller.platform.resource(METHODS).named(request.method), asked))
+    return _events(caller, run(caller.platform.resource(METHODS).named(request.method), asked))
 
 
-async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> api.BaseAnswerEvents:
+async def _events(caller: Caller, events: AsyncGenerator[Event, None]) -> api.BaseAnswerEvents:
     async with aclosing(events):
         async for event in events:
             if isinstance(event, AnswerBasis):
@@ -55,4 +55,4 @@ async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> ap
             elif isinstance(event, AnswerPiece):
                 yield event.text
             elif isinstance(event, Done):
-                yield await pipeline_answer(platform, event)
+                yield await pipeline_answer(caller, event)

@@ -17,6 +17,7 @@ from builtin_plugins.rag.metadata import declaring, editing
 from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
 from builtin_plugins.rag.metadata.rendering import load_metadata
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas import KnowledgeBaseCreate, KnowledgeBaseUpdate
 from builtin_plugins.rag.schemas_metadata import FieldPut
 from builtin_plugins.rag.services import documents, knowledge_bases, loading
@@ -43,7 +44,7 @@ class StoredCatalog:
             rows, more = read_cursor_page(
                 session, KnowledgeBase, KnowledgeBase.created_at, KnowledgeBase.id, seen, page
             )
-            return _base_entries(session, rows), more
+            return _base_entries(session, scope, rows), more
 
         return await caller.platform.database.read(read)
 
@@ -52,7 +53,8 @@ class StoredCatalog:
         scope = await scope_of(caller.platform, caller.principal)
 
         def read(session: Session) -> BaseEntry:
-            return _base_entries(session, [knowledge_bases.find(session, scope, knowledge_base_id)])[0]
+            base = knowledge_bases.find(session, scope, knowledge_base_id)
+            return _base_entries(session, scope, [base])[0]
 
         return await caller.platform.database.read(read)
 
@@ -81,7 +83,7 @@ class StoredCatalog:
 
         def read(session: Session) -> tuple[Sequence[Document], bool]:
             knowledge_bases.find(session, scope, knowledge_base_id)
-            mine = (Document.knowledge_base_id == knowledge_base_id) & CURRENT
+            mine = (Document.knowledge_base_id == knowledge_base_id) & CURRENT & readable(scope)
             only = [] if status is None else [Document.status == status]
             return read_cursor_page(session, Document, Document.uploaded_at, Document.id, mine, page, *only)
 
@@ -144,12 +146,12 @@ async def _declare(caller: Caller, base_id: str, name: str, kind: FieldKind) -> 
         raise Unprocessable([{**one, "loc": ["body", name]} for one in error.detail]) from None
 
 
-def _base_entries(session: Session, rows: Sequence[KnowledgeBase]) -> list[BaseEntry]:
+def _base_entries(session: Session, scope: Scope, rows: Sequence[KnowledgeBase]) -> list[BaseEntry]:
     counts: dict[str, dict[str, int]] = {}
     sizes: dict[str, int] = {}
     query = (
         select(Document.knowledge_base_id, Document.status, func.count(), func.sum(Document.size_bytes))
-        .where(Document.knowledge_base_id.in_([row.id for row in rows]), CURRENT)
+        .where(Document.knowledge_base_id.in_([row.id for row in rows]), CURRENT, readable(scope))
         .group_by(Document.knowledge_base_id, Document.status)
     )
     for base_id, status, count, size in session.execute(query):
@@ -164,7 +166,7 @@ def _base_entries(session: Session, rows: Sequence[KnowledgeBase]) -> list[BaseE
 
 
 async def _seen(caller: Caller, *conditions: ColumnElement[bool]) -> Sequence[Document]:
-    """The documents of knowledge bases that the caller sees, oldest first."""
+    """The documents that the caller may read, oldest first."""
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.read(_read_seen, scope, conditions)
 
@@ -175,7 +177,7 @@ def _read_seen(
     query = (
         select(Document)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-        .where(scope.sees(KnowledgeBase), *conditions)
+        .where(scope.sees(KnowledgeBase), readable(scope), *conditions)
         .order_by(Document.uploaded_at, Document.version, Document.id)
     )
     return session.scalars(query).all()
