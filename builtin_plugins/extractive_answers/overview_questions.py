@@ -26,6 +26,7 @@ class OverviewWords(NamedTuple):
     summary: str
     changes: str
     version: str
+    filtered: str
 
 
 class OverviewQuestion(NamedTuple):

@@ -45,7 +45,7 @@ async def _contents(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOv
     each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()) if len(kinds) > 1 else ""
     number = f"{words.number}: {kinds.total()}" + (f" ({each})" if each else "")
     if not kinds:
-        return DocumentOverview(asked.kind, f"{number}.")
+        return DocumentOverview(asked.kind, f"{number}.{_reason(asked, shelf)}")
     listed, passages = await _listed(shelf, lambda document, beginning: f"{document.name}: {beginning}")
     return DocumentOverview(asked.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
 
@@ -58,7 +58,13 @@ async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOve
         return f"{document.name}, {document.uploaded_at:%Y-%m-%d}{version}"
 
     listed, passages = await _listed(shelf, line)
-    return DocumentOverview(asked.kind, "\n".join([f"{asked.words.changes}:", *listed]), passages)
+    first = f"{asked.words.changes}:{'' if listed else _reason(asked, shelf)}"
+    return DocumentOverview(asked.kind, "\n".join([first, *listed]), passages)
+
+
+def _reason(asked: OverviewQuestion, shelf: DocumentShelf) -> str:
+    """Why there may be no document: the question's filter."""
+    return f" {asked.words.filtered}" if shelf.is_filtered else ""
 
 
 async def _listed(

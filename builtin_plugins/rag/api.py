@@ -146,6 +146,11 @@ class ShelvedDocument:
 class DocumentShelf(Protocol):
     """The documents that a question is about: those of its knowledge bases that its filter leaves."""
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it has a filter, which may be the reason that there is none."""
+        ...
+
     async def kinds(self) -> Counter[str]:
         """How many documents there are of each kind, by the endings of their names."""
         ...

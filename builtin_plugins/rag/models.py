@@ -52,6 +52,10 @@ class KnowledgeBase(Owned, Base):
     """Who may publish chats over it: only its `owner`, or, if `allowed`, everybody who can read it."""
     importing: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether documents of the file that it was made from are still to come, if somebody holds that file."""
+    date_field: Mapped[str | None] = mapped_column(String(64))
+    """The field whose date counts for documents that don't say from when until when they apply."""
+    accept_dates: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether what a text says about when it applies counts without a person's consent."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
     @property
@@ -292,11 +296,12 @@ class MetadataValue(Base):
     folded: Mapped[str | None] = mapped_column(String(512))
     number: Mapped[float | None] = mapped_column(Float(53))
     origin: Mapped[str] = mapped_column(String(16))
-    """Who said so: `hand`, `source`, `rule` or `file`. An earlier one in this order wins."""
+    """Who said so: `hand`, `source`, `rule`, `file` or `text`. An earlier one in this order wins."""
 
 
 class ShadowedValue(Base):
-    """A value that does not count, as an earlier origin says something else about the field.
+    """A value that does not count, as an earlier origin says something else about the field, or as it is only
+    proposed (`proposal`).
 
     One of `hand` without text and number says that the field is empty.
     """

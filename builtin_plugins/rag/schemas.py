@@ -6,14 +6,23 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from builtin_plugins.documents.api import MAX_SIZE
 from builtin_plugins.rag.filters.grammar import SentFilter
+from builtin_plugins.rag.schemas_time import AsOf, PeriodItem
 from kernel.sdk import READABLE, Body, Message, PageQuery, example
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+FieldName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), READABLE]
 Text = Annotated[str, Field(max_length=10_000)]
 Visibility = Literal["private", "team", "organization", "shared"]
 Id = Annotated[int, Field(ge=1, lt=2**31)]
@@ -35,6 +44,14 @@ _FILTER = (
 _PUBLISHING = (
     "Who may publish a chat that answers from it to people without an account: only its owner, or, if "
     "`allowed`, everybody who can read it."
+)
+_DATE_FIELD = (
+    "The field of the kind `date` that says of when a document is, if it has neither `valid_from` nor "
+    "`valid_until`. Periods in questions are compared with it; null for none."
+)
+_ACCEPT_DATES = (
+    "Whether what documents say about when they apply (`valid_from`, `valid_until`) counts without being "
+    "accepted. A change is applied to the documents that are there by a job."
 )
 _OWNER = (
     "The account that it belongs to; only a service can name another. What a service makes without "
@@ -78,6 +95,8 @@ class KnowledgeBaseCreate(Sharing, Body):
     graph: bool = Field(False, description="Build a graph of the documents' entities as well.")
     owner_id: Id | None = Field(None, description=_OWNER)
     publishing: Publishing = Field("owner", description=_PUBLISHING)
+    date_field: FieldName | None = Field(None, description=_DATE_FIELD)
+    accept_dates: bool = Field(False, description=_ACCEPT_DATES)
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> KnowledgeBaseCreate:
@@ -97,6 +116,8 @@ class KnowledgeBaseUpdate(SharingUpdate):
     description: Text | None = None
     llm_model: ModelName | None = None
     publishing: Publishing | None = Field(None, description=_PUBLISHING)
+    date_field: FieldName | None = Field(None, description=_DATE_FIELD)
+    accept_dates: bool | None = Field(None, description=_ACCEPT_DATES)
     graph: bool | None = Field(
         None,
         description="true builds a graph of existing documents, in a job to follow at /v1/jobs, and of "
@@ -132,6 +153,8 @@ class KnowledgeBaseOut(BaseModel):
     team_id: int | None
     organization_id: int | None
     publishing: Publishing = Field(description=_PUBLISHING)
+    date_field: str | None = Field(None, description=_DATE_FIELD)
+    accept_dates: bool = Field(False, description=_ACCEPT_DATES)
     created_at: datetime
 
 
@@ -341,6 +364,16 @@ class SearchRequest(BaseModel):
         None, description="Search by meaning and by words. Defaults to the pipeline's setting, or true."
     )
     metadata_filter: SentFilter | None = Field(None, description=_FILTER)
+    as_of: AsOf | None = Field(
+        None,
+        description="Search only the versions that were current at a time (with its zone) or at the end of a "
+        "day, such as `2026-03-01`; by default, the present ones.",
+    )
+    use_period: bool = Field(
+        True,
+        description="Search only documents of the period that the question names (`last year`, "
+        "`before 2024`), else those that apply today, where documents say when they apply or are.",
+    )
     rerank: bool = Field(False, description="Find more passages, rerank them and keep the best.")
     parent_context: bool = Field(False, description="Return each passage with its neighbors.")
     graph: bool = Field(False, description="Also rank by a knowledge graph, if a plugin provides one.")
@@ -416,6 +449,7 @@ class SearchAnswer(BaseModel):
     total: int
     took_ms: float
     supported: bool = Field(description="Whether the passages support an answer to the question.")
+    period: PeriodItem | None = Field(None, exclude_if=_absent, description="The period that was searched.")
     degraded: list[str] | None = Field(
         None, exclude_if=_absent, description="What was requested but could not be done."
     )

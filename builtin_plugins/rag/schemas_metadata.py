@@ -53,7 +53,13 @@ class DocumentMetadata(BaseModel):
     document_id: str
     metadata: dict[str, Any]
     origins: dict[str, str] = Field(
-        description="By field: `hand`, `source`, `rule` (of the knowledge base) or `file`."
+        description="By field: `hand`, `source`, `rule` (of the knowledge base), `file`, or `text` (what it "
+        "says about when it applies)."
+    )
+    proposals: dict[str, Any] = Field(
+        {},
+        description="What its text says about fields without a value. To accept it, set it; to reject it, "
+        "set null.",
     )
 
 

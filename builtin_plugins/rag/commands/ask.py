@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from builtin_plugins.rag.commands.filter_option import Filters, filter_of
+from builtin_plugins.rag.commands.filter_option import (
+    AnyTime,
+    AsOf,
+    Filters,
+    add_times,
+    filter_of,
+    period_line,
+)
 from cli.options import AsJson
 from cli.texts import App, examples
 
@@ -22,6 +29,7 @@ app = App()
         ('platformctl ask "What may a hotel cost?" --kb Handbook', "one knowledge base"),
         ('platformctl ask "Who signs?" --pipeline Legal', "a pipeline, with its settings"),
         ('platformctl ask "Who signs?" --kb Legal --filter year=2026', "about some of the documents"),
+        ('platformctl ask "Who signs?" --kb Legal --as-of 2026-03-01', "as it was then"),
         ('platformctl ask "Who signs?" --kb Legal --json', "for a script: the whole answer at once"),
         after="Sign in first, with 'platformctl login URL'.",
     )
@@ -31,6 +39,8 @@ def ask(
     base: Annotated[str | None, typer.Option("--kb", help="Name or id of the knowledge base.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Name or id of a pipeline.")] = None,
     filters: Filters = None,
+    any_time: AnyTime = False,
+    as_of: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question; the answer appears as it is written, followed by the sources that it cites."""
@@ -44,6 +54,7 @@ def ask(
     wanted = filter_of(filters)
     if wanted is not None:
         body["metadata_filter"] = wanted
+    add_times(body, as_of, any_time=any_time)
     running.run((_ask_at_once if as_json else _ask)(body, base, pipeline))
 
 
@@ -62,7 +73,7 @@ async def _ask(body: dict[str, Any], base: str | None, pipeline: str | None) -> 
     from cli.failures import CommandFailed
 
     sources: list[dict[str, Any]] = []
-    answer = ""
+    answer, period = "", None
     async with signed_in() as client:
         chosen = await _pipeline(client, base, pipeline)
         async with client.stream(f"/v1/rag/pipeline/{chosen}/query", body) as events:
@@ -74,10 +85,13 @@ async def _ask(body: dict[str, Any], base: str | None, pipeline: str | None) -> 
                     typer.echo(value["text"], nl=False)
                 elif name == "done":
                     sources = value.get("sources", sources)
+                    period = period_line(value.get("method_details", {}).get("period"))
                 elif name == "error":
                     typer.echo()
                     raise CommandFailed(str(value.get("detail", value)))
     typer.echo()
+    if period:
+        console.note(period)
     for line in _cited(answer, sources):
         console.note(line)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -19,12 +19,41 @@ Filters: TypeAlias = Annotated[
 ]
 
 
+AnyTime: TypeAlias = Annotated[
+    bool,
+    typer.Option("--any-time", help="Use documents of any time, also those that no longer apply."),
+]
+
+
+AsOf: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--as-of", help="Use the versions that were current at the end of a day.", metavar="DATE"),
+]
+
+
+def add_times(body: dict[str, Any], as_of: str | None, *, any_time: bool) -> None:
+    """Add what the options about time say to a question's body."""
+    if any_time:
+        body["use_period"] = False
+    if as_of is not None:
+        body["as_of"] = as_of
+
+
 def filter_of(given: Sequence[str] | None) -> dict[str, Any] | None:
     """The filter that the options stand for; None without any. Raises BadParameter."""
     parts = [_part(one) for one in given or ()]
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else {"type": "and", "filters": parts}
+
+
+def period_line(period: Mapping[str, Any] | None) -> str | None:
+    """Which documents an answer is from, for a terminal; None if from all."""
+    if period is None:
+        return None
+    if not period["applied"]:
+        return f"nothing in {period['label']}: all documents were searched"
+    return f"from {period['label']}; --any-time searches all"
 
 
 def _part(written: str) -> dict[str, Any]:

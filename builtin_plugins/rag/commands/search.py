@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from builtin_plugins.rag.commands.filter_option import Filters, filter_of
+from builtin_plugins.rag.commands.filter_option import (
+    AnyTime,
+    AsOf,
+    Filters,
+    add_times,
+    filter_of,
+    period_line,
+)
 from cli.options import AsJson
 from cli.texts import App, examples
 
@@ -26,6 +33,8 @@ def search(
     base: Annotated[str, typer.Option("--kb", help="Name or id of the knowledge base.")],
     top: Annotated[int, typer.Option(min=1, max=100, help="How many passages.")] = 5,
     filters: Filters = None,
+    any_time: AnyTime = False,
+    as_of: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
     """Find passages; no model is asked."""
@@ -37,6 +46,7 @@ def search(
     wanted = filter_of(filters)
     if wanted is not None:
         body["metadata_filter"] = wanted
+    add_times(body, as_of, any_time=any_time)
     running.run(_search(body, base, as_json=as_json))
 
 
@@ -51,6 +61,8 @@ async def _search(body: Mapping[str, Any], base: str, *, as_json: bool) -> None:
     if as_json:
         console.print_json(answer)
         return
+    if period := period_line(answer.get("period")):
+        console.note(period)
     for item in answer["items"]:
         page = f", page {item['page']}" if item.get("page") else ""
         console.note(f"{item['source']}{page} ({item['score']:.2f})")

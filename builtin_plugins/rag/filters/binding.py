@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
@@ -72,6 +72,15 @@ class BoundFilter:
         names = self.stored_ids[base_id]
         return GroupQuery(self.documents(base_id) if names is None else names, self.key, version_of(base_id))
 
+    def narrowed(self, other: BoundFilter) -> BoundFilter:
+        """Both, for the same knowledge bases and reader."""
+        guarded = {*self.guarded, *other.guarded}
+        if not self.is_filter:
+            return replace(other, guarded=guarded)
+        conditions = {one: and_(test, other.conditions[one]) for one, test in self.conditions.items()}
+        key = f"{self.key} {other.key}"
+        return BoundFilter(conditions, dict.fromkeys(conditions), key, self.reader, guarded)
+
     def condition(self) -> ColumnElement[bool]:
         """The condition on a document of any of the knowledge bases."""
         among = (and_(Document.knowledge_base_id == one, test) for one, test in self.conditions.items())
@@ -91,6 +100,12 @@ class FilterSource:
     sent: MetadataFilter | None
     loc: Loc = IN_BODY
     fields_gone: bool = False
+    base_ids: frozenset[str] | None = None
+    """The knowledge bases that it is for; None for all."""
+
+    def is_for(self, base_id: str) -> bool:
+        """Whether it filters the documents of a knowledge base."""
+        return self.sent is not None and (self.base_ids is None or base_id in self.base_ids)
 
 
 _Compilers: TypeAlias = Sequence[tuple[FilterSource, FilterCompiler]]
@@ -146,7 +161,7 @@ def bind(
         one: [
             (source, FilterCompiler(one, fields[one], None if source.fields_gone else every, moment))
             for source in sources
-            if source.sent is not None
+            if source.is_for(one)
         ]
         for one in base_ids
     }
@@ -159,7 +174,11 @@ def _key_of(
     fields: Mapping[str, Mapping[str, FieldDefinition]], sources: Sequence[FilterSource], now: datetime
 ) -> str:
     """What the conditions depend on, as text; the time only if a value may be relative to it."""
-    sent = [(filter_as_sent(one.sent), one.fields_gone) for one in sources if one.sent is not None]
+    sent = [
+        (filter_as_sent(one.sent), one.fields_gone, sorted(one.base_ids or ()))
+        for one in sources
+        if one.sent is not None
+    ]
     kinds = [[(f.name, f.kind) for f in one.values() if not f.built_in] for one in fields.values()]
     text = json.dumps([sent, kinds], ensure_ascii=False, sort_keys=True)
     return text + now.isoformat() if is_relative(text) else text

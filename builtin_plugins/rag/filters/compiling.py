@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_799.0  # the years 1 and 999
 _PARTS: Final = ("contains", "starts_with", "ends_with")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _NEGATIVE: Final = ("ne", "nin", "exists")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 _MOST_PERIODS: Final = 200
 """Each is a comparison of its own, and SQLite limits how many follow each other."""
 _OPPOSITES: Final[Mapping[str, str]] = {"ne": "eq", "nin": "in"}
@@ -158,8 +160,8 @@ class FilterCompiler:
         """The test of a number."""
         if operator in _PARTS:
             raise ValueError("is a number: compare it by eq, ne, in, nin, gt, gte, lt or lte")
-        spans = [TimeSpan(_number(one)) for one in (value if operator == "in" else [value])]
-        return self._among(field, operator, spans)
+        wanted = [_written_number(one) for one in value] if operator == "in" else [value]
+        return self._among(field, operator, [TimeSpan(_number(one)) for one in wanted])
 
     def boolean(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of true or false."""
@@ -321,6 +323,11 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("is a number: write the value without quotation marks")
     return float(value)
+
+
+def _written_number(value: object) -> object:
+    """A number of a list that is written as text: forms send lists as one text."""
+    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
 
 
 def _account(value: object) -> str:

@@ -9,6 +9,7 @@ from builtin_plugins.rag.errors import (
     NotOwner,
     ReembeddingUnderWay,
 )
+from builtin_plugins.rag.metadata.rules import queue_rules
 from builtin_plugins.rag.permissions import KB_CREATE
 from builtin_plugins.rag.questions import searching
 from builtin_plugins.rag.schemas import (
@@ -80,8 +81,8 @@ async def get(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
     errors=(KnowledgeBaseNotFound, NotOwner, NotInTeam),
 )
 async def update(ctx: Context, kb_id: str, body: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
-    """Change the name, description, model or visibility. Documents and vectors are kept."""
-    return await service.update(ctx.caller, kb_id, body)
+    """Change the name, description, model, visibility or dates. Documents and vectors are kept."""
+    return await service.update(ctx.caller, kb_id, body, queue_rules)
 
 
 @routes.delete(

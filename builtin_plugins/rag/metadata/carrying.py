@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.contents import DeclaredMetadata
 from builtin_plugins.rag.metadata.fields import RESERVED, fields_of
-from builtin_plugins.rag.metadata.given import MOST_VALUES, GivenValues
+from builtin_plugins.rag.metadata.given import MOST_FIELDS, MOST_VALUES, GivenValues
 from builtin_plugins.rag.metadata.kinds import ValueRefused, is_name, nfc, text_of, value_of
 from builtin_plugins.rag.metadata.rules import checked_rule, stored_rules
 from builtin_plugins.rag.models import MetadataField, MetadataRule
-from builtin_plugins.rag.schemas_metadata import FieldPut
+from builtin_plugins.rag.schemas_metadata import MOST_RULES, FieldPut
 from builtin_plugins.rag.services.metadata import Origin, read_layers, write_layers
 from kernel.sdk import Unit, Unprocessable, utc_now
 
@@ -73,10 +73,14 @@ def declared_in(session: Session, base_id: str) -> DeclaredMetadata:
 
 
 def declare_all(unit: Unit, base_id: str, declared: DeclaredMetadata) -> None:
-    """Give a knowledge base fields and rules, unless it has some: a second run of an import adds nothing."""
+    """Give a knowledge base fields and rules, unless it has some: a second run of an import adds nothing, and
+    what is beyond the limits is left out.
+    """
     present = fields_of(unit.session, base_id)
-    for name, one in declared.fields.items():
-        if name not in present and name not in RESERVED and is_name(nfc(name)) and name == nfc(name):
+    room = MOST_FIELDS - sum(not one.built_in for one in present.values())
+    new = [(name, one) for name, one in declared.fields.items() if name not in present]
+    for name, one in new[: max(room, 0)]:
+        if name not in RESERVED and is_name(nfc(name)) and name == nfc(name):
             unit.session.add(
                 MetadataField(knowledge_base_id=base_id, name=name, created_at=utc_now(), **one.model_dump())
             )
@@ -84,7 +88,7 @@ def declare_all(unit: Unit, base_id: str, declared: DeclaredMetadata) -> None:
     if stored_rules(unit.session, base_id):
         return
     given, position = GivenValues(fields_of(unit.session, base_id)), 0
-    for rule in declared.rules:
+    for rule in declared.rules[:MOST_RULES]:
         with suppress(Unprocessable):
             values = checked_rule(position, rule, given).model_dump()
             unit.session.add(MetadataRule(knowledge_base_id=base_id, position=position, **values))

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import BuiltInField, FieldInUse, FieldNotFound
 from builtin_plugins.rag.metadata.fields import BUILT_IN, RESERVED, FieldDefinition, fields_of
 from builtin_plugins.rag.metadata.given import MOST_FIELDS
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, is_name, nfc
-from builtin_plugins.rag.models import MetadataField, MetadataRule, MetadataValue, ShadowedValue
+from builtin_plugins.rag.models import (
+    KnowledgeBase,
+    MetadataField,
+    MetadataRule,
+    MetadataValue,
+    ShadowedValue,
+)
 from builtin_plugins.rag.schemas_metadata import FieldOut, FieldPut
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.metadata import remove_field_values
@@ -106,6 +112,8 @@ def _remove(unit: Unit, scope: Scope, kb_id: str, name: str) -> None:
         raise BuiltInField() if name in BUILT_IN else FieldNotFound()
     unit.session.delete(row)
     remove_field_values(unit, kb_id, name)
+    named = (KnowledgeBase.id == kb_id) & (KnowledgeBase.date_field == name)
+    unit.session.execute(update(KnowledgeBase).where(named).values(date_field=None))
     rules = (MetadataRule.knowledge_base_id == kb_id) & (MetadataRule.field == name)
     unit.session.execute(delete(MetadataRule).where(rules))
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.filters.binding import FilterSource, bind
-from builtin_plugins.rag.metadata.fields import fields_of
+from builtin_plugins.rag.metadata.fields import BUILT_IN, fields_of
 from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues, people_in
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
@@ -100,7 +100,9 @@ def _document_metadata(session: Session, document_id: str) -> DocumentMetadata:
     rows = VALUES.all(session, {"document_ids": [document_id]})
     metadata = metadata_by_document(rows).get(document_id, {})
     origins = {field: one for field, one in origins_in(rows).items() if field in metadata}
-    return DocumentMetadata(document_id=document_id, metadata=metadata, origins=origins)
+    proposed = read_layers(session, [document_id])[document_id].proposed()
+    proposals = {field: values[0].text for field, values in proposed.items() if field in BUILT_IN}
+    return DocumentMetadata(document_id=document_id, metadata=metadata, origins=origins, proposals=proposals)
 
 
 async def change(

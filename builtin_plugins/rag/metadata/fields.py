@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.kinds import FieldKind
 from builtin_plugins.rag.models import MetadataField
+from kernel.sdk import Unprocessable
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ BUILT_IN: Final[Mapping[str, FieldDefinition]] = {
         _stored("from", "text", "Who sent the message"),
         _stored("to", "text", "Who got the message", many=True),
         _stored("sent", "date", "When the message was sent"),
+        _stored("valid_from", "date", "The first day on which it applies"),
+        _stored("valid_until", "date", "The last day on which it applies"),
         _of_row("filename", "text", "The name of the file; also called source"),
         _of_row("path", "text", "Where it is, if it was uploaded with a path"),
         _of_row("folder", "text", "The path without the name of the file"),
@@ -57,8 +60,19 @@ BUILT_IN: Final[Mapping[str, FieldDefinition]] = {
         _of_row("version", "number", "Counts the uploads under its path or id"),
     )
 }
+_VALIDITY: Final = ("valid_from", "valid_until")
 RESERVED: Final = frozenset((*BUILT_IN, "source", "document_id", "external_id", "parent_id"))
 """Names that a knowledge base's own fields can't have."""
+
+
+def checked_date_field(fields: Mapping[str, FieldDefinition], name: str | None) -> str | None:
+    """The name of a field with dates. Raises Unprocessable about `date_field` for another."""
+    if name is not None and (name not in fields or fields[name].kind != "date" or name in _VALIDITY):
+        dates = ", ".join(
+            one.name for one in fields.values() if one.kind == "date" and one.name not in _VALIDITY
+        )
+        raise Unprocessable.field(("body", "date_field"), f"must be a field with dates: {dates}", name)
+    return name
 
 
 def fields_of(session: Session, base_id: str) -> dict[str, FieldDefinition]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL, validity_in
 from builtin_plugins.rag.metadata.fields import BUILT_IN
 from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, value_of
 from builtin_plugins.rag.metadata.rules import read_rules
 from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.services.metadata import Layers, read_layers, write_layers
+from builtin_plugins.rag.services.metadata import (
+    PROPOSAL,
+    Layers,
+    accepts_dates,
+    read_layers,
+    settle_proposals,
+    write_layers,
+)
 from builtin_plugins.rag.services.versions import hold_earlier
 from kernel.sdk import Unit
 
 Properties = Mapping[str, Sequence[str]]
 """What a file says about itself, by the names of built-in fields."""
+_OF_TEXT = (VALID_FROM, VALID_UNTIL)
 
 
 def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Properties | None]]) -> None:
@@ -25,14 +34,23 @@ def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Pro
     earlier = {document.id: hold_earlier(unit, document) for document, _ in read}
     ids = {document.id for document, _ in read} | {one.id for some in earlier.values() for one in some}
     layers, rules = read_layers(unit.session, ids), read_rules(unit.session, base_id)
+    accepted = accepts_dates(unit.session, base_id)
     for document, properties in sorted(read, key=lambda one: one[0].version):
         own = layers[document.id]
         for before in earlier[document.id]:
             _carry(own, layers[before.id])
         if properties is not None:
-            own.replace("file", values_in(properties))
+            said = values_in(properties)
+            own.replace("file", {field: values for field, values in said.items() if field not in _OF_TEXT})
+            own.replace(PROPOSAL, {field: said[field] for field in _OF_TEXT if field in said})
+            settle_proposals(own, accepted=accepted)
         own.replace("rule", {} if rules is None else rules.values(document))
     write_layers(unit, base_id, {document.id: layers[document.id] for document, _ in read})
+
+
+def with_validity(properties: Properties, texts: Iterable[str]) -> Properties:
+    """A file's properties, with what its passages, in their order, say about when it applies."""
+    return {**properties, **{field: [day.isoformat()] for field, day in validity_in(texts).items()}}
 
 
 def with_language(properties: Properties, detected: str | None) -> Properties:

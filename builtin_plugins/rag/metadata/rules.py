@@ -21,7 +21,13 @@ from builtin_plugins.rag.schemas_metadata import RuleIn, RulesChanged, RulesOut
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import path_in
 from builtin_plugins.rag.services.loading import seen_bases
-from builtin_plugins.rag.services.metadata import hold_base, read_layers, write_layers
+from builtin_plugins.rag.services.metadata import (
+    accepts_dates,
+    hold_base,
+    read_layers,
+    settle_proposals,
+    write_layers,
+)
 from kernel.sdk import Caller, LongJob, Platform, Progress, Scope, Unit, Unprocessable, scope_of
 from kernel.sdk.jobs import JobMoved
 
@@ -112,10 +118,12 @@ def _put(unit: Unit, scope: Scope, kb_id: str, rules: Sequence[RuleIn], people: 
     unit.session.execute(delete(MetadataRule).where(MetadataRule.knowledge_base_id == kb_id))
     for position, rule in enumerate(checked):
         unit.session.add(MetadataRule(knowledge_base_id=kb_id, position=position, **rule.model_dump()))
-    payload = RulesPayload(knowledge_base_id=kb_id)
-    owner_id = scope.account_id or base.owner_id
-    job_id = unit.enqueue(APPLY_RULES, payload, owner_id=owner_id, subject=kb_id)
-    return RulesChanged(rules=checked, job_id=job_id)
+    return RulesChanged(rules=checked, job_id=queue_rules(unit, kb_id, scope.account_id or base.owner_id))
+
+
+def queue_rules(unit: Unit, kb_id: str, owner_id: int | None) -> str:
+    """Queue the job that applies a knowledge base's rules and proposals to all documents; returns its id."""
+    return unit.enqueue(APPLY_RULES, RulesPayload(knowledge_base_id=kb_id), owner_id=owner_id, subject=kb_id)
 
 
 def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
@@ -144,7 +152,9 @@ def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
 
 
 async def apply_rules(platform: Platform, payload: RulesPayload, progress: Progress) -> str:
-    """Let the present rules say what they say about every document; returns the knowledge base's path."""
+    """Let the present rules say what they say about every document, and its proposals count if they are
+    accepted; returns the knowledge base's path.
+    """
     kb_id, after, here = payload.knowledge_base_id, payload.after, 0
     total = await platform.database.read(_count, kb_id)
     progress.report(progress.done, total=total, unit="documents", message="Applying the rules")
@@ -173,8 +183,10 @@ def _apply_some(unit: Unit, kb_id: str, after: str) -> tuple[str | None, int]:
     documents: Sequence[Any] = unit.session.scalars(query).all()
     rules = read_rules(unit.session, kb_id)
     layers = read_layers(unit.session, [one.id for one in documents])
+    accepted = accepts_dates(unit.session, kb_id)
     for document in documents:
         layers[document.id].replace("rule", {} if rules is None else rules.values(document))
+        settle_proposals(layers[document.id], accepted=accepted)
     write_layers(unit, kb_id, layers)
     return (documents[-1].id if len(documents) == _AT_ONCE else None), len(documents)
 

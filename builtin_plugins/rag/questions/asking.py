@@ -26,8 +26,10 @@ from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.conversing import kept, open_turn
+from builtin_plugins.rag.questions.history import look_back
 from builtin_plugins.rag.questions.methods import METHODS, Method
 from builtin_plugins.rag.questions.overviews import QuestionShelf
+from builtin_plugins.rag.questions.periods import limit_by_period
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import AnswerBasis, AnswerPiece, Done, Event, WorkStep
 from builtin_plugins.rag.questions.writing import draft_parts, render, write
@@ -124,9 +126,11 @@ async def prepared(method: Method, question: Question) -> RetrievedPassages | Dr
 
     A question about the documents themselves needs no search.
     """
+    await look_back(question)
     if (known := await _overview(question)) is not None:
         return known
     await complete(question)
+    await limit_by_period(question)
     work = method.begin(question)
     found = await work.retrieve(await work.plan())
     return await work.check(found)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.matching import asked_words, quotable
 from builtin_plugins.rag.answering.quotations import QuotablePassage
-from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.models import SUPERSEDED, Document
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.vectors.api import VECTORS
@@ -31,6 +31,11 @@ class QuestionShelf:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._bases = {base.id: base for base in question.bases}
+
+    @property
+    def is_filtered(self) -> bool:
+        """See `api.DocumentShelf.is_filtered`."""
+        return self._question.documents.is_filter
 
     async def kinds(self) -> Counter[str]:
         """See `api.DocumentShelf.kinds`."""
@@ -61,14 +66,22 @@ class QuestionShelf:
         question, base = self._question, self._bases[document.knowledge_base_id]
         vectors = question.platform.resource(VECTORS)
         points, _ = await vectors.points(base.collection, document.document_id, limit, 0)
+        if not points and question.request.as_of is not None:
+            points, _ = await vectors.points(base.earlier_collection, document.document_id, limit, 0)
         passages = [passage_of(one, base.id, document.name, 1.0, 0.0) for one in points]
         asked = asked_words(question.text, await question.language())
         return await in_thread(question.platform, quotable, asked, passages)
 
+    def _has_answered(self) -> ColumnElement[bool]:
+        """Whether a version answers, or, as of an earlier time, once did."""
+        if self._question.request.as_of is None:
+            return Document.status == "completed"
+        return Document.status.in_(("completed", SUPERSEDED))
+
     async def _rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
         """The rows of a query over the documents that the question is about."""
         question = self._question
-        query = query.where(Document.knowledge_base_id.in_(self._bases), Document.status == "completed")
+        query = query.where(Document.knowledge_base_id.in_(self._bases), self._has_answered())
         query = query.where(question.documents.condition())
         return await question.platform.database.read(_all, query)
 

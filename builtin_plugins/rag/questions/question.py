@@ -23,6 +23,7 @@ from builtin_plugins.rag.errors import AnswerFailed, GenerationFailed
 from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.passages import Passage
+from builtin_plugins.rag.questions.limiting import LimitingPeriod
 from builtin_plugins.rag.questions.reporting import Trace, plural
 from builtin_plugins.rag.schemas import GenerationConfig, QueryRequest, SearchRequest
 from builtin_plugins.rag.services.loading import LANGUAGES
@@ -350,8 +351,11 @@ async def open_question_thread(_platform: Platform) -> AsyncIterator[ThreadPoolE
 class Inquiry:
     """A search by a caller over knowledge bases that it may see, in the documents that the filters leave.
 
+    `matched` is what passages must answer, if not the question as it is: without the words of its period.
+
     `requests_hybrid`: whether the client or the pipeline requested hybrid search, which is also the default.
-    `supports` and `languages` cache results that several steps need.
+    `period` is the one that limits the documents, if any. `supports` and `languages` cache results that
+    several steps need.
     """
 
     caller: Caller
@@ -362,6 +366,8 @@ class Inquiry:
     trace: Trace = field(default_factory=Trace)
     supports: dict[tuple[str, tuple[Passage, ...]], Support | None] = field(default_factory=dict, repr=False)
     languages: dict[str, str | None] = field(default_factory=dict, repr=False)
+    period: LimitingPeriod | None = None
+    matched: str | None = None
 
     async def language(self) -> str | None:
         """The question's language as an ISO 639 code; None if it can't be detected."""

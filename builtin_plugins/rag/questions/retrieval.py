@@ -13,9 +13,10 @@ from builtin_plugins.documents.api import Pages, Sections
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.filters.binding import BoundFilter
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
+from builtin_plugins.rag.questions.history import replaced_hits
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -113,9 +114,9 @@ class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's; `documents` are
     those that are searched.
 
-    `trees` searches the summaries of document trees, too. `question` is the original question, which
-    similarities refer to if `text` differs from it. `language` detects the language of the question; it runs
-    while the question is embedded.
+    `earlier` searches replaced versions, too, as `documents` leave them; `trees` the summaries of document
+    trees. `question` is the original question, which similarities refer to if `text` differs from it.
+    `language` detects the language of the question; it runs while the question is embedded.
     """
 
     text: str
@@ -126,6 +127,7 @@ class Sought:
     trees: bool = False
     question: str | None = None
     language: Callable[[], Awaitable[str | None]] | None = None
+    earlier: bool = False
 
 
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
@@ -208,10 +210,28 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
         places += [(base, base.tree_collection) for base in bases]
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
+    if sought.earlier:
+        found += await _of_replaced(platform, found, sought, sought.documents, asked)
     hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
     return await _ranked_rows(platform, hits, question, sought.documents.reader)
+
+
+async def _of_replaced(
+    platform: Platform,
+    found: Sequence[BaseHits],
+    sought: Sought,
+    documents: BoundFilter,
+    asked: Mapping[str, Embedded],
+) -> list[BaseHits]:
+    """What replaced versions say. A version that is replaced during the search is found once."""
+    known = {hit.point.id for one in found for hit in one.hits}
+    more = []
+    for base in {one.base.id: one.base for one in found}.values():
+        hits = await replaced_hits(platform, base, documents, sought.text, asked[base.embedding_model])
+        more.append(BaseHits(base, [hit for hit in hits if hit.point.id not in known]))
+    return more
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
@@ -272,6 +292,9 @@ async def _wide(platform: Platform, item: Passage) -> Passage:
     rows, _ = await platform.resource(VECTORS).points(
         f"rag:{item.knowledge_base_id}", item.document_id, count, first
     )
+    if not any(row.id == item.chunk_id for row in rows):
+        kept = earlier_collection(item.knowledge_base_id or "")
+        rows, _ = await platform.resource(VECTORS).points(kept, item.document_id, count, first)
     if not any(row.id == item.chunk_id for row in rows):
         return item  # deleted in the meantime
     text, pages, sections = joined(rows)

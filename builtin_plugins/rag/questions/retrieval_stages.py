@@ -10,6 +10,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.passages import DEPTH, RetrievedPassages
 from builtin_plugins.rag.questions.enhancing import enhanced
+from builtin_plugins.rag.questions.periods import within_period
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import plural
 from builtin_plugins.rag.questions.reranking import reranked
@@ -36,11 +37,18 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
         plan.trees,
         request.question,
         inquiry.language,
+        earlier=request.as_of is not None,
     )
+
+    async def search() -> RetrievedPassages:
+        return await retrieve(inquiry.platform, inquiry.bases, replace(sought, documents=inquiry.documents))
+
     searching = f"Searching {plural(len(inquiry.bases), 'knowledge base')}"
     with inquiry.paused(), trace.step("search", searching):
-        found = await retrieve(inquiry.platform, inquiry.bases, sought)
-    if request.graph:
+        found = await within_period(inquiry, search)
+    if request.graph and request.as_of is not None:
+        trace.degrade("graph: it knows only the present versions, and was not asked")
+    elif request.graph:
         with trace.step("enhance", "Following the knowledge graph"):
             found = await enhanced(inquiry, found, depth)
     if request.rerank:

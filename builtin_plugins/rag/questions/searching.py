@@ -9,6 +9,8 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.filters.binding import FilterSource, bound
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.asking import filters_of, sources_of, with_defaults
+from builtin_plugins.rag.questions.history import look_back
+from builtin_plugins.rag.questions.periods import limit_by_period
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import found_item
 from builtin_plugins.rag.questions.retrieval_stages import find
@@ -36,6 +38,8 @@ async def _search(
     started = time.perf_counter()
     documents = await bound(caller, [base.id for base in bases], *filters)
     inquiry = Inquiry(caller, bases, request, documents)
+    await look_back(inquiry)
+    await limit_by_period(inquiry)
     found = await find(inquiry, api.SearchPlan(request.question))
     items = [found_item(item) for item in found.passages]
     supported = await is_supported(inquiry, found)
@@ -45,5 +49,6 @@ async def _search(
         total=len(items),
         took_ms=took,
         supported=supported,
+        period=None if inquiry.period is None else inquiry.period.item,
         degraded=inquiry.trace.degraded or None,
     )

@@ -17,7 +17,7 @@ async def support(inquiry: Inquiry, retrieved: RetrievedPassages) -> api.Support
     None if no plugin measures it.
     """
     passages = tuple(retrieved.judged)
-    key = (inquiry.request.question, passages)
+    key = (inquiry.matched or inquiry.request.question, passages)
     if key not in inquiry.supports:
         language = await inquiry.language()
         inquiry.supports[key] = await in_thread(

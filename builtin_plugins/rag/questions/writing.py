@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from builtin_plugins.inference import api as inference
@@ -11,6 +12,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.citation_support import pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, quoted
 from builtin_plugins.rag.answering.difference_texts import difference_in
+from builtin_plugins.rag.answering.period_texts import period_note
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
@@ -118,9 +120,26 @@ async def write(question: Question, retrieved: RetrievedPassages) -> AsyncGenera
         written = _refusal(question)
     else:
         written = _generated(question, retrieved, passages)
+    async with aclosing(_with_note(question, written)) as noted:
+        async for one in noted:
+            yield one
+
+
+async def _with_note(
+    question: Question, written: AsyncGenerator[Written, None]
+) -> AsyncGenerator[Written, None]:
+    """The same; an answer from documents of another time than was asked for begins by saying so."""
+    limiting, note = question.period, ""
     async with aclosing(written):
         async for one in written:
-            yield one
+            if isinstance(one, AnswerBasis) and one.passages and limiting and not limiting.item.applied:
+                note = f"{period_note(await question.language(), named=limiting.item.words is not None)} "
+                yield one
+                yield AnswerPiece(note)
+            elif isinstance(one, Draft) and one.passages and note:
+                yield replace(one, text=note + one.text)
+            else:
+                yield one
 
 
 async def draft(question: Question, retrieved: RetrievedPassages) -> Draft:

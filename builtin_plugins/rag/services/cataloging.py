@@ -16,6 +16,7 @@ from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.metadata import declaring, editing
 from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
 from builtin_plugins.rag.metadata.rendering import load_metadata
+from builtin_plugins.rag.metadata.rules import queue_rules
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas import KnowledgeBaseCreate, KnowledgeBaseUpdate
@@ -68,7 +69,7 @@ class StoredCatalog:
         """See `DocumentCatalog`."""
         wanted = {"name": name, "description": description}
         change = KnowledgeBaseUpdate(**{key: value for key, value in wanted.items() if value is not None})
-        await knowledge_bases.update(caller, knowledge_base_id, change)
+        await knowledge_bases.update(caller, knowledge_base_id, change, queue_rules)
         return await self.base(caller, knowledge_base_id)
 
     async def remove(self, caller: Caller, knowledge_base_id: str) -> None:

@@ -40,7 +40,7 @@ from builtin_plugins.documents.api import (
 )
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.events import DocumentIngested
-from builtin_plugins.rag.metadata.publishing import settle_metadata, with_language
+from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language, with_validity
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
@@ -223,6 +223,7 @@ class Ingestion:
         self._settings = platform.settings_of(RagSettings)
         self._language: str | None = None
         self._subject = ""
+        self._said: Properties = {}
         self._known = KnownVectors({}, "")
         self._doubts: str | None = None
 
@@ -234,7 +235,7 @@ class Ingestion:
             parsed = await self._parse(sink)
             most = self._settings.max_chunks
             survey = await asyncio.to_thread(_survey, self._chunks(parsed), most, self._document.filename)
-            first, passages, self._subject = survey
+            first, passages, self._subject, self._said = survey
             if passages > most:
                 raise UnparsableDocument("too_large", f"over {most} passages")
             await self._check_room(passages)
@@ -396,7 +397,7 @@ class Ingestion:
         if count == 0:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._doubts, self._left_out))) or None
-        properties = with_language(parsed.properties, self._language)
+        properties = with_language({**parsed.properties, **self._said}, self._language)
         settle_metadata(unit, self._base.id, [(document, properties)])
         complete(unit, self._platform, document, self._base, count, parsed.page_count)
         forget(unit, self._platform, document)
@@ -440,28 +441,35 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
     return list(islice(chunks, BATCH))
 
 
+_BEGINNING = 20
+"""Passages in which a document may say when it applies."""
+
+
 class _Survey(NamedTuple):
-    """The first passage, which decides the document's language, how many there are up to a limit, and what
-    the document is about.
+    """The first passage, which decides the document's language, how many there are up to a limit, what the
+    document is about, and what its first passages say about when it applies.
     """
 
     first: Chunk | None
     passages: int
     subject: str
+    said: Properties
 
 
 def _survey(chunks: Iterator[Chunk], most: int, filename: str) -> _Survey:
     """Read all passages once, which takes a thousandth of the time of embedding."""
-    first, passages = None, 0
+    first, passages, beginning = None, 0, list[str]()
 
     def texts() -> Iterator[str]:
         nonlocal first, passages
         for item in islice(chunks, most + 1):
             first, passages = first or item, passages + 1
+            if passages <= _BEGINNING:
+                beginning.append(item.text)
             yield item.text
 
     subject = subject_of(filename, texts())
-    return _Survey(first, passages, subject)
+    return _Survey(first, passages, subject, with_validity({}, beginning))
 
 
 def point_of(document_id: str, item: Chunk, vector: object, payload: Mapping[str, Any]) -> Point:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotOwner
+from builtin_plugins.rag.metadata.fields import BUILT_IN, checked_date_field, fields_of
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import (
@@ -73,6 +74,8 @@ async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> Kno
         graph=wanted.graph,
         owner_id=owner_id,
         publishing=wanted.publishing,
+        date_field=checked_date_field(BUILT_IN, wanted.date_field),
+        accept_dates=wanted.accept_dates,
         created_at=utc_now(),
     )
     share(made, scope, wanted)
@@ -109,23 +112,39 @@ async def get(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
     return KnowledgeBaseOut(**row)
 
 
-async def update(caller: Caller, kb_id: str, change: KnowledgeBaseUpdate) -> KnowledgeBaseOut:
+ApplyDates = Callable[[Unit, str, int | None], object]
+"""Queues what lets the dates of a knowledge base's texts count, or no longer; takes its id and an owner's."""
+
+
+async def update(
+    caller: Caller, kb_id: str, change: KnowledgeBaseUpdate, apply_dates: ApplyDates
+) -> KnowledgeBaseOut:
     """Change name, description, model or visibility in place; documents and vectors stay as they are.
 
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable, NotInTeam.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_update, caller.platform, scope, kb_id, change)
+    return await caller.platform.database.write(_update, caller.platform, scope, kb_id, change, apply_dates)
 
 
 def _update(
-    unit: Unit, platform: Platform, scope: Scope, kb_id: str, change: KnowledgeBaseUpdate
+    unit: Unit,
+    platform: Platform,
+    scope: Scope,
+    kb_id: str,
+    change: KnowledgeBaseUpdate,
+    apply_dates: ApplyDates,
 ) -> KnowledgeBaseOut:
     found = find_own(unit.session, scope, kb_id, lock=True)
     for field in ("name", "description", "llm_model", "publishing"):
         value = getattr(change, field)
         if field in change.model_fields_set and (value is not None or field == "llm_model"):
             setattr(found, field, value)
+    if "date_field" in change.model_fields_set:
+        found.date_field = checked_date_field(fields_of(unit.session, kb_id), change.date_field)
+    if change.accept_dates is not None and change.accept_dates != found.accept_dates:
+        found.accept_dates = change.accept_dates
+        apply_dates(unit, kb_id, scope.account_id or found.owner_id)
     share_anew(found, scope, change)
     if change.graph is not None:
         check_graph(platform, change.graph)
@@ -221,6 +240,8 @@ _FIELDS = (
     "team_id",
     "organization_id",
     "publishing",
+    "date_field",
+    "accept_dates",
     "created_at",
 )
 

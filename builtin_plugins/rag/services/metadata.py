@@ -26,8 +26,10 @@ from builtin_plugins.rag.models import (
 from kernel.sdk import Unit
 from kernel.sdk.storage import Among, Ids
 
-Origin = Literal["hand", "source", "rule", "file"]
-ORIGINS: Final[tuple[Origin, ...]] = get_args(Origin)
+Origin = Literal["hand", "source", "rule", "file", "text", "proposal"]
+PROPOSAL: Final = "proposal"
+"""What was found in the text and nobody has accepted: it is kept and never counts."""
+ORIGINS: Final[tuple[Origin, ...]] = tuple(one for one in get_args(Origin) if one != PROPOSAL)
 Values = Mapping[str, Sequence[FieldValue]]
 """The values of some fields, by name."""
 
@@ -77,6 +79,11 @@ class Layers:
         else:
             self._said.setdefault(field, {})[origin] = given
 
+    def proposed(self) -> dict[str, tuple[FieldValue, ...]]:
+        """What is proposed for fields about which nobody has said anything."""
+        said = self.of_origin(PROPOSAL)
+        return {field: values for field, values in said.items() if self.winning(field) is None}
+
     def replace(self, origin: Origin, said: Values) -> None:
         """Let an origin say only this."""
         for field in self.of_origin(origin).keys() - said.keys():
@@ -89,7 +96,7 @@ class Layers:
         empties it, whatever others say.
         """
         for field, values in said.items():
-            others = any(self.get(field, other) for other in ORIGINS[1:])
+            others = any(self.get(field, other) for other in (*ORIGINS[1:], PROPOSAL))
             empty = () if origin == "hand" and others else None
             self.put(origin, field, values or empty)
 
@@ -101,7 +108,7 @@ class Layers:
     def overruled(self, field: str) -> list[tuple[Origin, tuple[FieldValue, ...]]]:
         """What is said about a field and does not count; with it, that it is empty by hand."""
         said, winner = self._said.get(field, {}), self.winning(field)
-        ranked = [(origin, said[origin]) for origin in ORIGINS if origin in said]
+        ranked = [(origin, said[origin]) for origin in (*ORIGINS, PROPOSAL) if origin in said]
         return [one for one in ranked if one != winner or not one[1]]
 
 
@@ -154,6 +161,17 @@ def _rows(place: Mapping[str, str], origin: Origin, values: Sequence[FieldValue]
         {**place, "origin": origin, "position": position, **value._asdict()}
         for position, value in enumerate(values)
     ]
+
+
+def accepts_dates(session: Session, base_id: str) -> bool:
+    """Whether what texts say about when they apply counts in a knowledge base without being accepted."""
+    query = select(KnowledgeBase.accept_dates).where(KnowledgeBase.id == base_id)
+    return bool(session.scalar(query))
+
+
+def settle_proposals(layers: Layers, *, accepted: bool) -> None:
+    """Let what is proposed about a document count, or no longer."""
+    layers.replace("text", layers.of_origin(PROPOSAL) if accepted else {})
 
 
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:

@@ -31,7 +31,7 @@ from builtin_plugins.documents.api import (
     subject_of,
 )
 from builtin_plugins.inference.api import Embedded
-from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language
+from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language, with_validity
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
@@ -192,7 +192,8 @@ def _cut(parsed: Iterable[tuple[_Small, SmallText | None]], most: int) -> Iterat
         chunks = list(chunk(text.blocks, small.base.chunk_size, small.base.chunk_overlap))
         if 0 < len(chunks) <= most:
             subject = subject_of(small.document.filename, (item.text for item in chunks))
-            yield replace(small, chunks=chunks, subject=subject, properties=text.properties)
+            properties = with_validity(text.properties, (item.text for item in chunks))
+            yield replace(small, chunks=chunks, subject=subject, properties=properties)
 
 
 def _store(

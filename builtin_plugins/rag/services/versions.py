@@ -7,7 +7,7 @@ earlier ones become `superseded`: their passages leave the search, their text an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import select, update
@@ -55,9 +55,10 @@ def hold_earlier(unit: Unit, document: Document) -> Sequence[Document]:
 def replace_earlier(unit: Unit, platform: Platform, base: KnowledgeBase, document: Document) -> None:
     """Let a version that is completed in this unit take the place of the earlier ones."""
     unit.session.flush()
+    moment = document.completed_at or utc_now()  # the same: as of any time, one of them is current
     for row in hold_earlier(unit, document):
-        _supersede(unit, platform, base, row)
-        _supersede_members(unit, platform, base, row)
+        _supersede(unit, platform, base, row, moment)
+        _supersede_members(unit, platform, base, row, moment)
     _trim(unit, platform, document)
 
 
@@ -73,7 +74,7 @@ def _trim(unit: Unit, platform: Platform, document: Document) -> None:
         _forget(unit, platform, row)
 
 
-def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Document) -> None:
+def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Document, moment: datetime) -> None:
     vectors = platform.resource(VECTORS)
     vectors.retire(unit, base.collection, row.id, base.earlier_collection)
     # Read again: the embedding model may have begun to change since.
@@ -84,14 +85,16 @@ def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Documen
     if row.status != "completed":
         row.chunk_count = 0
     row.tree_wanted, row.tree_nodes, row.tree_levels, row.tree_built_at = False, 0, 0, None
-    row.status, row.superseded_at = SUPERSEDED, utc_now()
+    row.status, row.superseded_at = SUPERSEDED, moment
     unit.session.flush()
     platform.hooks.ask_now(
         api.withdraw_derived, platform=platform, unit=unit, knowledge_base_id=base.id, document_id=row.id
     )
 
 
-def _supersede_members(unit: Unit, platform: Platform, base: KnowledgeBase, row: Document) -> None:
+def _supersede_members(
+    unit: Unit, platform: Platform, base: KnowledgeBase, row: Document, moment: datetime
+) -> None:
     """The files inside that the new version does not have; those that it has are its own by now."""
     left = select(Document).where(members_of(row), CURRENT)
     for member in unit.session.scalars(left.order_by(Document.id).with_for_update()).all():
@@ -99,8 +102,8 @@ def _supersede_members(unit: Unit, platform: Platform, base: KnowledgeBase, row:
         if newest is None or newest.id == member.id:
             name_unnamed(member)
             for version in (member, *hold_earlier(unit, member)):
-                _supersede(unit, platform, base, version)
-                _supersede_members(unit, platform, base, version)
+                _supersede(unit, platform, base, version, moment)
+                _supersede_members(unit, platform, base, version, moment)
             _trim(unit, platform, member)
 
 

@@ -30,6 +30,9 @@ QUESTION = "How much may a hotel cost per night?"
 TEXT = "# Travel\n\nA hotel may cost up to {} EUR a night. Breakfast is paid by the company.\n"
 YEARS = {"old.md": (2024, 100), "present.md": (2026, 130), "other.md": (None, 170)}
 NATIVE = {"type": "gte", "key": "year", "value": 2025}
+DIFY_LIST = MetadataCondition.model_validate(
+    {"conditions": [{"name": "year", "comparison_operator": "in", "value": "2024, 2026"}]}
+)
 BASES = "/v1/rag/knowledge-bases"
 
 
@@ -86,6 +89,7 @@ async def archive(running: Running) -> Archive:
         (NATIVE, {"present.md"}),
         ({"year": 2024}, {"old.md"}),
         ({"year": [2024, 2026]}, {"old.md", "present.md"}),
+        (filter_from_dify(DIFY_LIST) or {}, {"old.md", "present.md"}),
         ({"type": "ne", "key": "year", "value": 2024}, {"present.md", "other.md"}),
         ({"type": "exists", "key": "year", "value": False}, {"other.md"}),
         ({"type": "not", "filter": {"year": 2026}}, {"old.md", "other.md"}),

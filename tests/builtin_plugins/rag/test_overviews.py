@@ -54,6 +54,9 @@ async def test_only_filtered_documents_are_counted(shelf: TwoOfThree) -> None:
     )
     assert ": 1." in answer["answer"]
     assert [source["source"] for source in answer["sources"]] == ["rules-2026.txt"]
+    for asked in ("How many documents do I have?", "What is new here?"):
+        none = await ask(shelf.ann, shelf.pipeline, asked, metadata_filter={"source": "gone.txt"})
+        assert "filter" in none["answer"] and none["sources"] == []
 
 
 @pytest.mark.parametrize("method", ["standard", "corrective", "auto"])

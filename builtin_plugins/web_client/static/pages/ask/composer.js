@@ -69,7 +69,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
   return html`<div class=${over ? "composer over" : "composer"}>
     <div class="composer-inside">
       ${open && html`<${Options} value=${settings} onChange=${setSettings} />`}
-      ${isNarrowing && choice && html`<div class="options one"><${Facets} bases=${basesOf(choice, sources)} pipeline=${choice.startsWith("pipeline:") ? choice.slice(9) : ""} choices=${choices} onChange=${setChoices} /></div>`}
+      ${isNarrowing && choice && html`<div class="options one"><${Facets} bases=${basesOf(choice, sources)} pipeline=${choice.startsWith("pipeline:") ? choice.slice(9) : ""} choices=${choices} onChange=${setChoices} /><${AsOf} value=${settings.as_of} onChange=${(as_of) => setSettings((was) => ({ ...was, as_of }))} /></div>`}
       ${choices.length > 0 && html`<div class="options one"><${Narrowed} choices=${choices} onChange=${setChoices} /></div>`}
       <textarea ref=${box} rows="1" maxlength=${LONGEST} aria-label=${t("Your question")} placeholder=${t("Ask your documents …")}
         value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} onPaste=${paste}></textarea>
@@ -88,6 +88,12 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
       </div>
     </div>
   </div>`;
+}
+
+/** The day whose versions of documents are asked. */
+function AsOf({ value, onChange }) {
+  const today = new Date().toISOString().slice(0, 10);
+  return html`<${Field} label=${t("As of")} type="date" max=${today} value=${value ?? ""} onInput=${(date) => onChange(date || undefined)} hint=${t("Asks the versions that were current on this day.")} optional />`;
 }
 
 function SourceChoice({ sources, value, onChange }) {

@@ -49,10 +49,11 @@ export async function ask(question, pipeline, settings) {
   await answer(turn);
 }
 
-/** Ask the same once more, in the same place. */
-export function askAgain(turn) {
-  change(turn.id, { state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() });
-  return answer(turn);
+/** Ask the same once more, in the same place, with other settings for this question alone. */
+export function askAgain(turn, settings = {}) {
+  const again = { ...turn, settings: { ...turn.settings, ...settings } };
+  change(turn.id, { state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now(), settings: again.settings });
+  return answer(again);
 }
 
 async function answer({ id, question, pipeline, settings }) {

@@ -3,6 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { copyText } from "../../lib/plain-http.js";
 import { number, percent, plural, t, whereIs } from "../../lib/words.js";
+import { Period } from "./period.js";
 import { Button, Failure, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
@@ -27,6 +28,7 @@ export function Turn({ turn, onShow, isFirst }) {
     <div class="question"><p>${turn.question}</p></div>
     <div class="answer">
       <${Steps} turn=${turn} />
+      <${Period} turn=${turn} />
       ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Written} turn=${turn} cite=${cite} isFirst=${isFirst} />`}
       ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that were deleted or that you can’t see.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}

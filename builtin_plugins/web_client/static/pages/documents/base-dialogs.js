@@ -9,6 +9,7 @@ import { Badge, Button, Failure, Notice } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
 import { ModelField } from "../../parts/model-field.js";
+import { titleOf } from "./fields.js";
 import { VisibilityChoice, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
@@ -17,8 +18,9 @@ export function EditBase({ base, onSaved, onClose }) {
   const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
   const [publishing, setPublishing] = useState(base.publishing);
   const [model, setModel] = useState(base.llm_model ?? "");
+  const [dates, setDates] = useState({ date_field: base.date_field, accept_dates: base.accept_dates });
   const action = useAction(async () => {
-    const body = changesOf(base, { name, description, publishing, llm_model: model || null }, seen);
+    const body = changesOf(base, { name, description, publishing, llm_model: model || null, ...dates }, seen);
     onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body }));
     onClose();
     say(t("Saved"));
@@ -30,6 +32,7 @@ export function EditBase({ base, onSaved, onClose }) {
       <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions that this knowledge base is asked, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
       <${Check} label=${t("Whoever sees it may also publish it")} hint=${t("Published chats answer visitors of websites, who have no account here.")} checked=${publishing === "allowed"} onChange=${(yes) => setPublishing(yes ? "allowed" : "owner")} />
+      <${DateChoice} base=${base.id} value=${dates} onChange=${setDates} />
     <//>
     <${PublishedIn} base=${base} />
   <//>`;
@@ -46,6 +49,17 @@ function PublishedIn({ base }) {
     (chat) => html`<li key=${chat.id} class="row"><span class="grow">${t("{name}, by {owner}", { name: chat.name, owner: chat.owner ?? "–" })}</span>
       ${chat.state === "open" ? html`<${Button} small onClick=${() => end(chat)}>${t("Turn off")}<//>` : html`<${Badge}>${t("Off")}<//>`}</li>`,
   )}</ul>`;
+}
+
+/** Which date of a document counts when a question names a period. */
+function DateChoice({ base, value, onChange }) {
+  const found = useResource((signal) => api.fields({ kb_id: base, signal }), [base]);
+  const fields = (found.data?.items ?? []).filter(({ name, kind }) => kind === "date" && !name.startsWith("valid_"));
+  return html`<${Check} label=${t("Dates of validity in the text count without being accepted")} hint=${t("Such as “applies from 1 July 2026”.")} checked=${value.accept_dates} onChange=${(yes) => onChange({ ...value, accept_dates: yes })} />
+    <${Field} as="select" pick label=${t("Date of a document that says nothing about its validity")} value=${value.date_field ?? ""} onInput=${(name) => onChange({ ...value, date_field: name || null })}>
+      <option value="">–</option>
+      ${fields.map((field) => html`<option key=${field.name} value=${field.name}>${titleOf(field)}</option>`)}
+    <//>`;
 }
 
 /** The pipelines that the request must name, as they are deleted with the base: others' only with others' bases. */

@@ -4,7 +4,7 @@ import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { dateTime, day, number, t } from "../../lib/words.js";
-import { Badge, Button, Loaded } from "../../parts/basics.js";
+import { Badge, Button, Failure, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 
@@ -20,8 +20,10 @@ const TITLES = {
   from: "From",
   to: "To",
   sent: "Sent",
+  valid_from: "Valid from",
+  valid_until: "Valid until",
 };
-const ORIGINS = { hand: "", source: "from its source", rule: "by a rule", file: "from the file" };
+const ORIGINS = { hand: "", source: "from its source", rule: "by a rule", file: "from the file", text: "from its text" };
 const HINTS = { number: "A number", date: "A date such as 2026-03-01", person: "The user name of somebody you work with" };
 const ALWAYS = ["tags", "title", "author"];
 
@@ -47,6 +49,7 @@ export function DocumentFields({ base, id, mine }) {
       ${mine && found.data && html`<${Button} small icon="edit" onClick=${() => setEditing(true)}>${t("Edit fields")}<//>`}</div>
     <${Loaded} of=${found}>${({ fields, said }) => html`
       <${Values} fields=${fields} said=${said} />
+      <${Proposals} base=${base} id=${id} fields=${fields} said=${said} mine=${mine} onSaved=${save} />
       ${editing && html`<${EditFields} base=${base} id=${id} fields=${fields} said=${said} onSaved=${save} onClose=${() => setEditing(false)} />`}
     `}<//>
   </section>`;
@@ -59,6 +62,21 @@ function Values({ fields, said }) {
     (field) => html`<dt key=${field.name}>${titleOf(field)}</dt>
       <dd><${Value} field=${field} value=${said.metadata[field.name]} /> <${Origin} of=${said.origins[field.name]} /></dd>`,
   )}</dl>`;
+}
+
+/** What the text says about fields that have no value: it counts once somebody accepts it. */
+function Proposals({ base, id, fields, said, mine, onSaved }) {
+  const action = useAction(async (name, value) => onSaved(await api.changeDocumentMetadata({ kb_id: base, document_id: id, body: { [name]: value } })));
+  const proposed = fields.filter((field) => field.name in said.proposals);
+  if (!proposed.length) return null;
+  return html`<h3>${t("Its text says")}</h3><${Failure} error=${action.error} />
+    <ul class="list">${proposed.map((field) => {
+      const value = said.proposals[field.name];
+      const name = titleOf(field);
+      return html`<li key=${field.name} class="row"><span class="grow">${name}: ${shown(field, value)}</span>
+        ${mine && html`<${Button} small busy=${action.busy} aria-label=${t("Accept {name}", { name })} onClick=${() => action.run(field.name, value)}>${t("Accept")}<//>
+          <${Button} small kind="quiet" icon="close" aria-label=${t("Reject {name}", { name })} onClick=${() => action.run(field.name, null)} />`}</li>`;
+    })}</ul>`;
 }
 
 function Value({ field, value }) {

@@ -1,0 +1,1 @@
+"""Dates in texts and questions: when a document applies, and what period a question is about."""

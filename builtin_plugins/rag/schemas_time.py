@@ -1,0 +1,50 @@
+"""Times in questions, and the period of a question as answers show it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+_DAY: Final = len("2026-03-01")
+
+
+def _moment(given: object) -> datetime:
+    """A time, or the end of a day; that of today is now."""
+    now = datetime.now(UTC)
+    try:
+        written = given.isoformat() if isinstance(given, datetime) else str(given)
+        moment = datetime.fromisoformat(written)
+        if len(written) == _DAY:
+            end = moment.replace(tzinfo=UTC) + timedelta(days=1)
+            moment = now if moment.date() == now.date() else end
+    except (ValueError, OverflowError):
+        raise ValueError("must be a day such as 2026-03-01, or a time with its zone") from None
+    if moment.tzinfo is None:
+        raise ValueError("must have a zone, such as 2026-03-01T09:30:00Z; or leave out the time")
+    if moment > now:
+        raise ValueError("must not be in the future")
+    return moment.astimezone(UTC)
+
+
+AsOf = Annotated[datetime, BeforeValidator(_moment)]
+
+
+class PeriodItem(BaseModel):
+    """The period of a question, as it limited the documents; `use_period: false` removes it."""
+
+    kind: Literal["within", "since", "before", "current"]
+    newest: bool = Field(description="Of several documents that answer, the newest was meant.")
+    words: str | None = Field(
+        description="What the question says; null if it says nothing, so that what applies today is meant."
+    )
+    first: date | None = Field(description="The first day; null if it is open.")
+    before: date | None = Field(description="The day after the last one; null if it is open.")
+    label: str = Field(description="Which documents these are, such as `documents of 2025`.")
+    filter: dict[str, Any] | None = Field(
+        description="The same as a `metadata_filter`; null if the knowledge bases name different date fields."
+    )
+    applied: bool = Field(
+        True, description="False if no document of the period answers: then all documents were searched."
+    )
