@@ -45,6 +45,7 @@ from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
+from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
@@ -159,12 +160,35 @@ class PluginDocument:
     """A document that a plugin keeps in step with something elsewhere.
 
     `key` begins with the plugin's name and a colon, and has at most 200 characters; within its knowledge
-    base, it stands for this document as long as there is one.
+    base, it stands for this document as long as there is one. `readers` are those of all its versions and of
+    what comes out of it, from the moment it is stored; None: everybody who sees the knowledge base.
     """
 
     key: str
     filename: str
     content: AsyncIterator[bytes]
+    readers: DocumentReaders | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAccounts:
+    """A reader of a document, and the accounts that it stands for now."""
+
+    reader: str
+    account_ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentAudience:
+    """Who may read a document, of those who see its knowledge base.
+
+    `everybody` means all of them; then there need be no `readers`. `holder` is None for a document that
+    nobody guards.
+    """
+
+    holder: str | None
+    everybody: bool
+    readers: Sequence[ReaderAccounts] = ()
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
@@ -387,6 +411,54 @@ def release_document(caller: Caller, knowledge_base_id: str, key: str, path: str
 
     If another document has the path, it gets one that contains it. True if it is there. Raises NotFound.
     """
+
+
+@hookspec.first_now
+def grant_documents(
+    platform: Platform,
+    unit: Unit,
+    knowledge_base_id: str,
+    readers_by_key: Mapping[str, DocumentReaders | None],
+) -> int | None:
+    """Change who may read documents with plugins' keys: their versions, too, and what came out of them.
+
+    None opens a document to everybody who sees the knowledge base. Nothing is read again, and every search
+    and list that begins after the commit goes by it. Returns how many of the keys' documents have changed.
+    Raises ValueError for readers whose names don't begin with the holder's and a colon.
+    """
+
+
+@hookspec.first_now
+def set_reader_members(
+    platform: Platform, unit: Unit, holder: str, members: Mapping[str, Sequence[int]]
+) -> int | None:
+    """Say which accounts each of these readers of a holder stands for, in place of those before.
+
+    Readers that are not named keep theirs; an empty sequence leaves one without any. Returns how many of them
+    have changed. Raises ValueError for readers whose names don't begin with the holder's and a colon.
+    """
+
+
+@hookspec.first_now
+def drop_audiences(platform: Platform, unit: Unit, holder: str) -> int | None:
+    """Remove a holder's audiences with their readers and members; returns how many audiences there were.
+
+    Documents that still have one can be read by nobody, until `grant_documents` gives them others.
+    """
+
+
+@hookspec.first_now
+def count_unreadable_documents(
+    platform: Platform, session: Session, knowledge_base_id: str, holder: str
+) -> int | None:
+    """How many present documents no account may read: their readers, of this holder, have no members."""
+
+
+@hookspec.first
+def list_document_readers(
+    caller: Caller, knowledge_base_id: str, document_id: str
+) -> DocumentAudience | None:
+    """Who may read a document that the caller may read. Raises NotFound."""
 
 
 @hookspec.first

@@ -36,6 +36,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
+from builtin_plugins.rag.rights import audiences, explaining
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
@@ -280,6 +281,33 @@ class RagPlugin(Plugin):
     @hookimpl
     async def release_document(self, caller: Caller, knowledge_base_id: str, key: str, path: str) -> bool:
         return await plugin_documents.release_document(caller, knowledge_base_id, key, path)
+
+    @hookimpl
+    def grant_documents(
+        self,
+        unit: Unit,
+        knowledge_base_id: str,
+        readers_by_key: Mapping[str, api.DocumentReaders | None],
+    ) -> int:
+        return audiences.grant(unit, knowledge_base_id, readers_by_key)
+
+    @hookimpl
+    def set_reader_members(self, unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -> int:
+        return audiences.set_members(unit, holder, members)
+
+    @hookimpl
+    def drop_audiences(self, unit: Unit, holder: str) -> int:
+        return audiences.drop(unit, holder)
+
+    @hookimpl
+    def count_unreadable_documents(self, session: Session, knowledge_base_id: str, holder: str) -> int:
+        return audiences.count_unreadable(session, knowledge_base_id, holder)
+
+    @hookimpl
+    async def list_document_readers(
+        self, caller: Caller, knowledge_base_id: str, document_id: str
+    ) -> api.DocumentAudience:
+        return await explaining.list_document_readers(caller, knowledge_base_id, document_id)
 
     @hookimpl
     async def describe_document(

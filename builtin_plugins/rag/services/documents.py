@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,6 +22,7 @@ from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.metadata.editing import IncomingMetadata, look_up_people, store_incoming
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.rights.audiences import DocumentReaders, settle_audience
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
@@ -52,6 +53,13 @@ _MANY = 1000
 """Documents that are rendered in a thread: each takes about 5 µs."""
 
 
+@dataclass(frozen=True)
+class Guarding:
+    """Who may read a document that a plugin keeps; without `readers`, whoever sees its knowledge base."""
+
+    readers: DocumentReaders | None
+
+
 async def check_upload(caller: Caller, kb_id: str) -> None:
     """Refuse an upload before a byte is read. Raises KnowledgeBaseNotFound, NotOwner, and Unavailable for a
     damaged database.
@@ -67,11 +75,13 @@ async def add(
     placing: Replacement = PLAIN,
     source: str | None = None,
     incoming: IncomingMetadata | None = None,
+    guarding: Guarding | None = None,
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
-    identity, other bytes are a new version. Its `incoming` metadata is stored with it. Raises
+    identity, other bytes are a new version. Its `incoming` metadata is stored with it; without `guarding`,
+    its readers are those of the version before. Raises
     DocumentExists and VersionMismatch, as `placing` says, Unprocessable for such fields, and DocumentNotFound
     if the file is that of a document, `source`, which was deleted meanwhile.
     """
@@ -79,7 +89,7 @@ async def add(
     if incoming is not None:
         incoming = replace(incoming, people=await look_up_people(caller, kb_id, [incoming.values]))
     record, new = await write_kept(
-        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming
+        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming, guarding
     )
     await name_people(caller, [record.metadata])
     return record, new
@@ -94,13 +104,18 @@ def _add(
     placing: Replacement,
     source: str | None,
     incoming: IncomingMetadata | None,
+    guarding: Guarding | None,
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
         _find(unit.session, kb_id, source)
     digest = file.staged.sha256
     identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
-    document, new = keep_document(unit, platform, base, replace(file, identity=identity))
+    file = replace(file, identity=identity)
+    if guarding is not None:
+        audience = None if guarding.readers is None else settle_audience(unit, guarding.readers)
+        file = replace(file, audience_id=audience, audience_settled=True)
+    document, new = keep_document(unit, platform, base, file)
     if incoming is not None:
         store_incoming(unit, base.id, document.id, incoming)
     if new:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Final
@@ -175,8 +175,10 @@ def _keep(
     kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
     held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
     now: Document | None = unit.session.get(Document, parent.id, with_for_update=True)
-    if held is None or not is_wanted(now, parent.uploaded_at):
+    if held is None or now is None or not is_wanted(now, parent.uploaded_at):
         raise Gone
+    # Its readers may have changed since the file was opened.
+    file = replace(file, audience_id=now.audience_id, audience_settled=now.audience_id is not None)
     document, new = keep_document(unit, platform, held, file)
     if new:
         queue(unit, document)
