@@ -46,6 +46,7 @@ from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
 from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
+from builtin_plugins.rag.rights.reading import for_visitors as for_visitors
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings

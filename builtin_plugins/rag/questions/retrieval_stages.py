@@ -28,8 +28,8 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
     sought = Sought(
         plan.text,
         _candidates(inquiry, top_k),
-        inquiry.hybrid,
         inquiry.documents,
+        inquiry.hybrid,
         plan.imagined,
         plan.trees,
         request.question,

@@ -7,12 +7,13 @@ Changes of audiences and members are rows, so that the next query anywhere goes 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Boolean, ColumnElement, Integer, bindparam, or_, select
+from sqlalchemy import Boolean, ColumnElement, Integer, bindparam, exists, or_, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.models import Audience, AudienceReader, Document, ReaderMember
+from builtin_plugins.rag.models import Audience, AudienceReader, Document, KnowledgeBase, ReaderMember
 from kernel.sdk import Caller, Scope, scope_of
 
 VISITORS: Final = Scope(None)
@@ -26,7 +27,7 @@ def readable(scope: Scope) -> ColumnElement[bool]:
 
 
 def readable_by_binds(documents: Any) -> ColumnElement[bool]:
-    """The same for a statement that is built once: pass `read_binds` among the values when you execute it.
+    """The same for a statement that is built once: pass `read_binds` among the values when executing it.
 
     `documents` is the table's columns (`Document.__table__.c`).
     """
@@ -34,9 +35,18 @@ def readable_by_binds(documents: Any) -> ColumnElement[bool]:
 
 
 def read_binds(scope: Scope) -> dict[str, Any]:
-    """The values for a statement that was built with `readable_by_binds`, and for `visible`."""
-    reads_all = scope.everything and scope.account_id is None
-    return {**scope.binds, "reader_account": scope.account_id, "reads_all": reads_all}
+    """The values for a statement that was built with `readable_by_binds`."""
+    return {"reader_account": scope.account_id, "reads_all": reads_everything(scope)}
+
+
+def reads_everything(scope: Scope) -> bool:
+    """Whether this is a service; administrators read what their accounts may."""
+    return scope.everything and scope.account_id is None
+
+
+def reader_key(scope: Scope) -> str:
+    """What `readable` depends on besides rows, as text."""
+    return "all" if reads_everything(scope) else f"account {scope.account_id}"
 
 
 def _readable(documents: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
@@ -66,14 +76,12 @@ async def reading_scope(caller: Caller) -> Scope:
 
 def for_visitors(caller: Caller) -> Caller:
     """A caller who asks as an account does, but reads only documents that everybody may read."""
-    from dataclasses import replace
-
     claims = {**caller.principal.claims, _VISITOR: True}
     return Caller(caller.platform, replace(caller.principal, claims=claims))
 
 
 def guarded_among(session: Session, base_ids: Sequence[str]) -> set[str]:
     """Which of these knowledge bases have documents that not everybody may read who sees them."""
-    guarded = (Document.knowledge_base_id == bindparam("base")) & Document.audience_id.is_not(None)
-    query = select(Document.id).where(guarded).limit(1)
-    return {one for one in base_ids if session.scalar(query, {"base": one}) is not None}
+    of_base = Document.knowledge_base_id == KnowledgeBase.id
+    guarded = exists().where(of_base, Document.audience_id.is_not(None))
+    return set(session.scalars(select(KnowledgeBase.id).where(KnowledgeBase.id.in_(base_ids), guarded)))

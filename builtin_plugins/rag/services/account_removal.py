@@ -41,6 +41,6 @@ def _remove_base(unit: Unit, platform: Platform, account_id: int) -> bool:
     caller = Caller(platform, Principal("service", "service:deleted-accounts"))
     kb_id, name = found.id, found.name
     delete_base(unit, platform, found)
-    of_base(unit, caller, platform.resource(SIGNER), found)
+    of_base(unit, caller, platform.resource(SIGNER), found, Scope(None, everything=True))
     audit(unit, "rag.knowledge_base.deleted", "knowledge_base", kb_id, before={"name": name})
     return True

@@ -23,6 +23,7 @@ from builtin_plugins.rag.metadata.editing import IncomingMetadata, look_up_peopl
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
 from builtin_plugins.rag.rights.audiences import DocumentReaders, settle_audience
+from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
@@ -108,9 +109,9 @@ def _add(
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
-        _find(unit.session, kb_id, source)
+        _find(unit.session, scope, kb_id, source)
     digest = file.staged.sha256
-    identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
+    identity = identities.settle_identity(unit.session, scope, base.id, file.filename, digest, placing)
     file = replace(file, identity=identity)
     if guarding is not None:
         audience = None if guarding.readers is None else settle_audience(unit, guarding.readers)
@@ -121,7 +122,7 @@ def _add(
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
-    names = identities.same_name(unit.session, document)
+    names = identities.same_name(unit.session, scope, document)
     metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
@@ -154,7 +155,7 @@ def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> Docum
     found = identities.present(session, kb_id, identity)
     if found is None:
         raise DocumentNotFound()
-    return render(found)
+    return render(_find(session, scope, kb_id, found.id))
 
 
 async def list_versions(
@@ -191,8 +192,9 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
         read = partial(_filtered, scope=scope, values=values, status=query.status, wanted=wanted)
         rows, total = await caller.platform.database.read(read)
     else:
+        binds = {**scope.binds, **read_binds(scope), **values}
         page = _PAGES[query.status, query.parent_id is not None]
-        rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
+        rows, total = await caller.platform.database.read(read_page, page, binds)
     if not total:  # the knowledge base itself may be missing
         await loading.knowledge_base(caller, kb_id)
     metadata = await load_metadata(caller, [row["id"] for row in rows])
@@ -207,7 +209,7 @@ def _filtered(
     bases = seen_among(session, scope, [values["kb_id"]])
     if not bases:
         return [], 0
-    matching = bind(session, bases, [FilterSource(wanted, ("query", "filter"))])
+    matching = bind(session, scope, bases, [FilterSource(wanted, ("query", "filter"))])
     conditions = [matching.condition(), CURRENT if status is None else Document.status == status]
     if values["parent_id"] is not None:
         conditions.append(Document.parent_id == values["parent_id"])
@@ -232,7 +234,7 @@ async def _with_metadata(caller: Caller, record: DocumentOut) -> DocumentOut:
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
     """The record of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    values = {**scope.binds, "kb_id": kb_id, "document_id": document_id}
+    values = {**scope.binds, **read_binds(scope), "kb_id": kb_id, "document_id": document_id}
     row = await caller.platform.database.read(_ONE.first, values)
     if row is None:
         await loading.knowledge_base(caller, kb_id)
@@ -242,14 +244,17 @@ async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
-    """One document of a visible knowledge base. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    """One document of a visible knowledge base that the caller may read.
+
+    Raises KnowledgeBaseNotFound, DocumentNotFound.
+    """
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.read(_get, scope, kb_id, document_id)
 
 
 def _get(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
     knowledge_bases.find(session, scope, kb_id)
-    return _find(session, kb_id, document_id)
+    return _find(session, scope, kb_id, document_id)
 
 
 async def content(caller: Caller, kb_id: str, document_id: str) -> tuple[Document, Path]:
@@ -294,7 +299,7 @@ def _remove(
     """The row goes first: a running ingestion finds it gone and writes nothing more."""
     platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-    document = _find(unit.session, kb_id, document_id)
+    document = _find(unit.session, scope, kb_id, document_id)
     failed = document.status == "failed" and identities.replaced_by(unit.session, document) is not None
     is_alone = failed or document.status == SUPERSEDED
     rows = [document] if is_alone else versions.all_versions(unit.session, document)
@@ -325,9 +330,9 @@ def _remove(
     )
 
 
-def _find(session: Session, kb_id: str, document_id: str) -> Document:
-    query = select(Document).where(Document.id == document_id, Document.knowledge_base_id == kb_id)
-    found: Document | None = session.scalar(query)
+def _find(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
+    mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
+    found: Document | None = session.scalar(select(Document).where(mine, readable(scope)))
     if found is None:
         raise DocumentNotFound()
     return found
@@ -384,9 +389,10 @@ _BASE: Any = KnowledgeBase.__table__
 
 
 def _rows(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Documents of the knowledge base `kb_id`, if the caller may see it."""
+    """Documents of the knowledge base `kb_id` that the caller may read, if it may see that."""
     in_base = (_BASE.c.id == bindparam("kb_id")) & (_DOCUMENT.c.knowledge_base_id == bindparam("kb_id"))
-    return select(*_DOCUMENT.c).join(_BASE, in_base).where(visible(_BASE.c), *conditions)
+    seen = (visible(_BASE.c), readable_by_binds(_DOCUMENT.c))
+    return select(*_DOCUMENT.c).join(_BASE, in_base).where(*seen, *conditions)
 
 
 def _page(status: str | None, of_parent: bool) -> Prepared:

@@ -55,10 +55,14 @@ _TOLD_CHARS: Final = 360
 
 @dataclass(frozen=True)
 class Inside:
-    """What happened to the files inside a document, in words; `left_out` if some became no documents."""
+    """What happened to the files inside a document, in words; `left_out` if some became no documents.
+
+    If it is `guarded`, their names are for its readers alone.
+    """
 
     message: str
     left_out: str | None
+    guarded: bool = False
 
 
 async def take_out(
@@ -92,7 +96,8 @@ async def take_out(
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return _summary(members, taken)
+    found = _summary(members, taken)
+    return found and replace(found, guarded=document.audience_id is not None)
 
 
 class _Pictures:
