@@ -34,7 +34,7 @@ def forget_verified(session: Session, account_id: int) -> None:
     session.execute(delete(VerifiedAddress).where(VerifiedAddress.account_id == account_id))
 
 
-def verified_addresses() -> Select[tuple[int, str]]:
+def verified_addresses() -> Select[int, str]:
     """A query for id and address (case-folded) of all active accounts whose address is proven."""
     same = and_(VerifiedAddress.account_id == Account.id, VerifiedAddress.email_key == Account.email_key)
     query = select(Account.id, Account.email_key).join(VerifiedAddress, same)

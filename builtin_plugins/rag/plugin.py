@@ -40,6 +40,7 @@ from builtin_plugins.rag.rights import audiences, explaining
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
+from builtin_plugins.rag.services.ingest import readable_documents
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
@@ -298,6 +299,10 @@ class RagPlugin(Plugin):
     @hookimpl
     def drop_audiences(self, unit: Unit, holder: str) -> int:
         return audiences.drop(unit, holder)
+
+    @hookimpl
+    def select_readable_documents(self, scope: Scope) -> Select[str]:
+        return readable_documents(scope)
 
     @hookimpl
     def count_unreadable_documents(self, session: Session, knowledge_base_id: str, holder: str) -> int:
