@@ -28,6 +28,7 @@ from builtin_plugins.rag.errors import EngineChanged as EngineChanged
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNotFound
 from builtin_plugins.rag.errors import NotOwner as NotOwner
 from builtin_plugins.rag.errors import StorageLimit as StorageLimit
+from builtin_plugins.rag.errors import UnreadableDocuments as UnreadableDocuments
 from builtin_plugins.rag.filters.dify import MetadataCondition as MetadataCondition
 from builtin_plugins.rag.filters.dify import filter_from_dify as filter_from_dify
 from builtin_plugins.rag.filters.grammar import MetadataFilter as MetadataFilter
@@ -183,8 +184,8 @@ class ReaderAccounts:
 class DocumentAudience:
     """Who may read a document, of those who see its knowledge base.
 
-    `everybody` means all of them; then there need be no `readers`. `holder` is None for a document that
-    nobody guards.
+    `everybody` means all of them; then there need be no `readers`. `holder` is None for a document without
+    readers of its own, and for one whose audience is gone, which nobody may read.
     """
 
     holder: str | None
@@ -612,6 +613,11 @@ def ask_knowledge_base(
 @hookspec.first_now
 def select_knowledge_bases(platform: Platform, scope: Scope) -> Select[str] | None:
     """A query for the ids of the knowledge bases that a scope sees; for use as a subquery."""
+
+
+@hookspec.first_now
+def select_readable_documents(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the documents that a scope may read, in all versions; for use as a subquery."""
 
 
 @hookspec.first_now

@@ -140,13 +140,8 @@ class Document(Base):
             sqlite_where=text("status = 'processing'"),
             postgresql_where=text("status = 'processing'"),
         ),
-        Index(
-            "ix_rag_document_guarded",
-            "knowledge_base_id",
-            "audience_id",
-            sqlite_where=text("audience_id IS NOT NULL"),
-            postgresql_where=text("audience_id IS NOT NULL"),
-        ),
+        # What a search reads to find the documents that somebody may read: no row of a document.
+        Index("ix_rag_document_readable", "knowledge_base_id", "audience_id", "id"),
         Index(
             "ix_rag_document_audience_id",
             "audience_id",

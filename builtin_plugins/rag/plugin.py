@@ -340,6 +340,10 @@ class RagPlugin(Plugin):
         return seen_bases(scope)
 
     @hookimpl
+    def select_readable_documents(self, scope: Scope) -> Select[str]:
+        return readable_documents(scope)
+
+    @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:
         return lookup.pipelines_over(session, scope, knowledge_base_id)
 

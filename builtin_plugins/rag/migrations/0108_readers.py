@@ -53,9 +53,11 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_rag_member_version")),
     )
     op.add_column(_DOCUMENT, sa.Column("audience_id", sa.String(36), nullable=True))
+    readable = ["knowledge_base_id", "audience_id", "id"]
+    op.create_index("ix_rag_document_readable", _DOCUMENT, readable)
     guarded = sa.text("audience_id IS NOT NULL")
-    for name, columns in (
-        ("ix_rag_document_guarded", ["knowledge_base_id", "audience_id"]),
-        ("ix_rag_document_audience_id", ["audience_id"]),
-    ):
-        op.create_index(name, _DOCUMENT, columns, sqlite_where=guarded, postgresql_where=guarded)
+    op.create_index(
+        *("ix_rag_document_audience_id", _DOCUMENT, ["audience_id"]),
+        sqlite_where=guarded,
+        postgresql_where=guarded,
+    )

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
-from builtin_plugins.rag.models import Audience, AudienceReader, Document, ReaderMember
+from builtin_plugins.rag.models import Audience, AudienceReader, Document, KnowledgeBase, ReaderMember
 from builtin_plugins.rag.services.identities import CURRENT, identity_for
 from kernel.sdk import Unit
 from kernel.sdk.storage import insert_new
@@ -21,6 +21,7 @@ from kernel.sdk.storage import insert_new
 LONGEST_HOLDER: Final = 100
 LONGEST_READER: Final = 500
 _AT_ONCE: Final = 500
+_LOCK: Final = "rag.reader-members"
 
 T = TypeVar("T")
 
@@ -63,6 +64,10 @@ def settle_audience(unit: Unit, given: DocumentReaders) -> str:
 
 def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders | None]) -> int:
     """Implements the hook `grant_documents`."""
+    # New versions and changes of their readers wait for each other, so that all versions have the same.
+    base = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update(key_share=True)
+    if unit.session.scalar(base) is None:
+        return 0
     keys: dict[DocumentReaders | None, list[str]] = {}
     for key, given in readers_by_key.items():
         frozen = None if given is None else _frozen(given)
@@ -117,6 +122,7 @@ def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) ->
 def set_members(unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -> int:
     """Implements the hook `set_reader_members`."""
     _check_names(holder, members)
+    unit.lock(_LOCK)
     changed = 0
     for some in _portions(sorted(members)):
         before: dict[str, set[int]] = {}
@@ -145,6 +151,7 @@ def _change(unit: Unit, reader: str, gone: Iterable[int], new: Iterable[int]) ->
 
 def drop(unit: Unit, holder: str) -> int:
     """Implements the hook `drop_audiences`."""
+    unit.lock(_LOCK)
     held = select(Audience.id).where(Audience.holder == holder)
     dropped: int = unit.session.scalar(select(func.count()).select_from(held.subquery())) or 0
     unit.session.execute(delete(AudienceReader).where(AudienceReader.audience_id.in_(held)))

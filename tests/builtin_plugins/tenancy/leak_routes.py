@@ -257,7 +257,7 @@ RAG = {
         for name in ("knowledge-bases", "knowledge-base")
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
-    "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True),
+    "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True, control=(409,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/fields": _BASE,
