@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.cli.test_cli_ingest import signed_in
@@ -90,8 +92,9 @@ def _document_ids(session: object) -> dict[str, str]:
     return {row.filename: row.id for row in rows}
 
 
-def test_a_new_kind_passes_the_suite(cli: Cli, tmp_path: Path) -> None:
-    made = cli("sources", "new", "acme-drive", "--into", str(tmp_path))
+@pytest.mark.parametrize("guarded", [(), ("--guarded",)])
+def test_a_new_kind_passes_the_suite(cli: Cli, tmp_path: Path, guarded: tuple[str, ...]) -> None:
+    made = cli("sources", "new", "acme-drive", "--into", str(tmp_path), *guarded)
     assert made.exit_code == 0, made.output
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=tmp_path / "acme-drive", capture_output=True, text=True, check=False)

@@ -204,6 +204,7 @@ def map_to(
     epilog=examples(
         ("platformctl sources new acme-drive", "creates the folder acme-drive here"),
         ("platformctl sources new acme-drive --into ~/src", "or elsewhere"),
+        ("platformctl sources new acme-drive --guarded", "with permissions of its own"),
     )
 )
 def new(
@@ -214,13 +215,15 @@ def new(
             "--into", metavar="FOLDER", help="Folder to create it in; the current one when omitted."
         ),
     ] = None,
+    guarded: Annotated[bool, typer.Option("--guarded", help="With permissions of its own.")] = False,
 ) -> None:
     """Create a plugin with a kind of source that passes the tests for all sources, to start from."""
     from cli import console
     from cli.scaffolding import write_plugin
 
     templates = Path(__file__).parents[1] / "templates"
-    written = write_plugin(name, into or Path.cwd(), templates)
+    instead = templates.with_name("templates_guarded") if guarded else None
+    written = write_plugin(name, into or Path.cwd(), templates, instead)
     folder = written[0].parent
     for path in written:
         console.note(str(path.relative_to(folder.parent)))
