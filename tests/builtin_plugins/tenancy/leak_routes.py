@@ -427,6 +427,11 @@ SOURCES = {
     f"POST {_SOURCE}/push-address": Row(owned="source", consumes=("kb", "source")),
     "POST /v1/rag/source-pushes/{token}": Row(control=ANY),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin": Row(owned="kb", control=(404,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/readers": Row(owned="kb", changes=True),
+    f"GET {_SOURCE}/rights": _ONE_SOURCE,
+    f"GET {_SOURCE}/principals": _ONE_SOURCE,
+    f"GET {_SOURCE}/counterparts": _ONE_SOURCE,
+    f"PUT {_SOURCE}/counterparts": Row({"items": []}, owned="source"),
 }
 
 _TEAM_KEY = ("team.manage", "team", True)
