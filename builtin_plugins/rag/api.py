@@ -456,11 +456,6 @@ def count_unreadable_documents(
     """How many present documents no account may read: their readers, of this holder, have no members."""
 
 
-@hookspec.first_now
-def select_readable_documents(platform: Platform, scope: Scope) -> Select[str] | None:
-    """A query for the ids of the documents that a scope may read; for use as a subquery."""
-
-
 @hookspec.first
 def list_document_readers(
     caller: Caller, knowledge_base_id: str, document_id: str

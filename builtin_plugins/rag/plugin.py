@@ -301,10 +301,6 @@ class RagPlugin(Plugin):
         return audiences.drop(unit, holder)
 
     @hookimpl
-    def select_readable_documents(self, scope: Scope) -> Select[str]:
-        return readable_documents(scope)
-
-    @hookimpl
     def count_unreadable_documents(self, session: Session, knowledge_base_id: str, holder: str) -> int:
         return audiences.count_unreadable(session, knowledge_base_id, holder)
 
