@@ -47,6 +47,14 @@ from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
 from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
+from builtin_plugins.rag.rights.hooks import DocumentAudience as DocumentAudience
+from builtin_plugins.rag.rights.hooks import ReaderAccounts as ReaderAccounts
+from builtin_plugins.rag.rights.hooks import count_unreadable_documents as count_unreadable_documents
+from builtin_plugins.rag.rights.hooks import drop_audiences as drop_audiences
+from builtin_plugins.rag.rights.hooks import grant_documents as grant_documents
+from builtin_plugins.rag.rights.hooks import list_document_readers as list_document_readers
+from builtin_plugins.rag.rights.hooks import select_readable_documents as select_readable_documents
+from builtin_plugins.rag.rights.hooks import set_reader_members as set_reader_members
 from builtin_plugins.rag.rights.reading import for_visitors as for_visitors
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
@@ -170,27 +178,6 @@ class PluginDocument:
     filename: str
     content: AsyncIterator[bytes]
     readers: DocumentReaders | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderAccounts:
-    """A reader of a document, and the accounts that it stands for now."""
-
-    reader: str
-    account_ids: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentAudience:
-    """Who may read a document, of those who see its knowledge base.
-
-    `everybody` means all of them; then there need be no `readers`. `holder` is None for a document without
-    readers of its own, and for one whose audience is gone, which nobody may read.
-    """
-
-    holder: str | None
-    everybody: bool
-    readers: Sequence[ReaderAccounts] = ()
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
@@ -415,54 +402,6 @@ def release_document(caller: Caller, knowledge_base_id: str, key: str, path: str
     """
 
 
-@hookspec.first_now
-def grant_documents(
-    platform: Platform,
-    unit: Unit,
-    knowledge_base_id: str,
-    readers_by_key: Mapping[str, DocumentReaders | None],
-) -> int | None:
-    """Change who may read documents with plugins' keys: their versions, too, and what came out of them.
-
-    None opens a document to everybody who sees the knowledge base. Nothing is read again, and every search
-    and list that begins after the commit goes by it. Returns how many of the keys' documents have changed.
-    Raises ValueError for readers whose names don't begin with the holder's and a colon.
-    """
-
-
-@hookspec.first_now
-def set_reader_members(
-    platform: Platform, unit: Unit, holder: str, members: Mapping[str, Sequence[int]]
-) -> int | None:
-    """Say which accounts each of these readers of a holder stands for, in place of those before.
-
-    Readers that are not named keep theirs; an empty sequence leaves one without any. Returns how many of them
-    have changed. Raises ValueError for readers whose names don't begin with the holder's and a colon.
-    """
-
-
-@hookspec.first_now
-def drop_audiences(platform: Platform, unit: Unit, holder: str) -> int | None:
-    """Remove a holder's audiences with their readers and members; returns how many audiences there were.
-
-    Documents that still have one can be read by nobody, until `grant_documents` gives them others.
-    """
-
-
-@hookspec.first_now
-def count_unreadable_documents(
-    platform: Platform, session: Session, knowledge_base_id: str, holder: str
-) -> int | None:
-    """How many present documents no account may read: their readers, of this holder, have no members."""
-
-
-@hookspec.first
-def list_document_readers(
-    caller: Caller, knowledge_base_id: str, document_id: str
-) -> DocumentAudience | None:
-    """Who may read a document that the caller may read. Raises NotFound."""
-
-
 @hookspec.first
 def describe_document(
     caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
@@ -608,11 +547,6 @@ def ask_knowledge_base(
 @hookspec.first_now
 def select_knowledge_bases(platform: Platform, scope: Scope) -> Select[str] | None:
     """A query for the ids of the knowledge bases that a scope sees; for use as a subquery."""
-
-
-@hookspec.first_now
-def select_readable_documents(platform: Platform, scope: Scope) -> Select[str] | None:
-    """A query for the ids of the documents that a scope may read, in all versions; for use as a subquery."""
 
 
 @hookspec.first_now

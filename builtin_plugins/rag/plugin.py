@@ -36,7 +36,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
-from builtin_plugins.rag.rights import audiences, explaining
+from builtin_plugins.rag.rights import audiences, explaining, hooks
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
@@ -98,7 +98,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [api]
+        return [api, hooks]
 
     @hookimpl
     def name_embedding_models(self, platform: Platform) -> Sequence[tuple[str, str]]:
