@@ -89,7 +89,7 @@ def _acl_of(path: Path) -> list[tuple[int, int, int]] | None:
     return entries
 
 
-class PathRules:
+class AccessRules:
     """The rules along paths, each read once. `groups_of` are the groups of all users that are known."""
 
     def __init__(self, root: Path, groups_of: Mapping[int, Collection[int]]) -> None:

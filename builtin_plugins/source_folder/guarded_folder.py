@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.source_folder.access_rules import FileReaders, PathRules
+from builtin_plugins.source_folder.access_rules import AccessRules, FileReaders
 from builtin_plugins.source_folder.folder import FolderSource
 from builtin_plugins.source_folder.name_service import NameService
 from builtin_plugins.sources.api import (
@@ -85,7 +85,7 @@ class _Reading:
             for name in group.members:
                 if name in numbers:
                     self._groups_of[numbers[name]].add(group.number)
-        self.rules = PathRules(root, self._groups_of)
+        self.rules = AccessRules(root, self._groups_of)
 
     def members(self, group: int) -> list[int]:
         """The users in a group."""

@@ -46,7 +46,7 @@ class SourcesPlugin(Plugin):
     version = "0.1.0"
     description = "Keeps knowledge bases in step with folders, repositories and servers"
     author = "Platform"
-    requires = ("owner_secrets", "rag")
+    requires = ("accounts", "owner_secrets", "rag")
 
     @hookimpl
     def register_commands(self) -> Sequence[tuple[str, Typer]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from builtin_plugins.source_folder.access_rules import READ, AccessRule, PathRules
+from builtin_plugins.source_folder.access_rules import READ, AccessRule, AccessRules
 from builtin_plugins.source_folder.guarded_folder import GuardedFolderSource
 from builtin_plugins.source_folder.name_service import NameService, ServerGroup, ServerUser
 from builtin_plugins.sources.api import DocumentSource, SourceGrant, SourceItem
@@ -44,7 +44,7 @@ def acl(owner: int, group: int, other: int, mask: int, *named: tuple[int, int, i
     return struct.pack("<I", 2) + b"".join(packed)
 
 
-def read_by(rules: PathRules, path: str) -> set[int]:
+def read_by(rules: AccessRules, path: str) -> set[int]:
     """The users who may read it, as an account here would be found: by name or by a group."""
     found = rules.readers_of(path)
     if found.everybody:
@@ -101,7 +101,7 @@ def test_every_mode_is_read_as_the_kernel_reads_it(root: Path) -> None:
             except OSError:
                 pytest.skip("this disk has no access control lists")
         said = {user for user, groups in USERS.items() if may_read(file, user, groups)}
-        assert read_by(PathRules(root, USERS), "folder/file.txt") == said, (oct(above), oct(mode), entries)
+        assert read_by(AccessRules(root, USERS), "folder/file.txt") == said, (oct(above), oct(mode), entries)
 
 
 @as_root
@@ -111,7 +111,7 @@ def test_a_link_needs_the_way_to_it_and_leads_nowhere_else(root: Path) -> None:
     (root / "closed/link.txt").symlink_to(root / "open.txt")
     (root / "out.txt").symlink_to("/etc/hostname")
     os.chown(root / "closed", 4, 4)
-    rules = PathRules(root, USERS)
+    rules = AccessRules(root, USERS)
     assert (rules.readers_of("open.txt").everybody, read_by(rules, "closed/link.txt")) == (True, {4})
     with pytest.raises(FileNotFoundError):
         rules.readers_of("out.txt")
