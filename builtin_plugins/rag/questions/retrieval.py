@@ -16,6 +16,7 @@ from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
+from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import pages_of, sections_of
@@ -188,12 +189,13 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if sought.question not in (None, sought.text):
         question = await embed(platform, model, [sought.question], "query")
     aimed_elsewhere = question is not aims[model]
+    looked = max(sought.top_k, CANDIDATES) if sought.hybrid else sought.top_k
 
     def query_of(base: KnowledgeBase) -> Query:
         aim, own = aims[base.embedding_model], base.embedding_model == model
         return Query(
             aim.vectors[0],
-            sought.top_k,
+            looked,
             text=sought.text if sought.hybrid else None,
             groups=None if sought.documents is None else sought.documents.groups(base.id),
             engine=aim.engine,
@@ -207,7 +209,9 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
         places += [(base, base.tree_collection) for base in bases]
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
-    hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
+    hits = await merged(platform, found, sought.text, aims[model], looked, hybrid=sought.hybrid)
+    if sought.hybrid:
+        hits = prefer_named(hits, sought.text)[: sought.top_k]
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
     return await _ranked_rows(platform, hits, question)
