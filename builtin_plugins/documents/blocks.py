@@ -58,6 +58,17 @@ class Block(NamedTuple):
     headings: Sequence[Heading] = ()
 
 
+def first_line(text: str) -> str:
+    """The first line of a slide's text; empty if it is a row of a table."""
+    line = text.partition("\n")[0]
+    return "" if "\t" in line else line
+
+
+def with_first_line(block: Block) -> Block:
+    """A block with its first line as a heading: what a slide without a title is called."""
+    return block._replace(headings=[Heading(1, first_line(block.text))])
+
+
 class Parser(NamedTuple):
     """A way to read some media types.
 

@@ -179,6 +179,7 @@ class CitedSource(BaseModel):
     number: int
     source: str
     page: int | None
+    section: str | None = Field(description='The headings above what is cited: "Item 7 › Liquidity".')
     text: str
 
 

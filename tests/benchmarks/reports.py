@@ -4,7 +4,7 @@
 whose passages say "the company" and share most of their text; the public set `brattvik`, in short passages;
 PostgreSQL's manual, if Debian's `postgresql-doc-15` is here. Each row gives the share of questions whose
 passage comes first, and is among the first five: without and with the words of what its document is about,
-and with the headings above the passage, too.
+and with the headings above the passage, too. By both, documents that the question names come first.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from builtin_plugins.documents.markup import from_html
 from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.rag.services.loading import context_of
-from builtin_plugins.vectors.api import CONTEXT, searched_text
+from builtin_plugins.rag.questions.naming import CANDIDATES
+from builtin_plugins.rag.services.loading import SECTIONS, context_of
+from builtin_plugins.vectors.api import CONTEXT, StoredPoint, searched_text
 from builtin_plugins.vectors.dense import DenseIndex
 from builtin_plugins.vectors.fusion import hybrid, weight_for
 from builtin_plugins.vectors.text import TextIndex
 from tests.benchmarks.evaluation_sets import DATA
+from tests.benchmarks.long_reports import named_first
 
 POSTGRESQL = Path("/usr/share/doc/postgresql-doc-15/html")
 PAGES = ("app-*.html", "runtime-config*.html", "sql-*.html")
@@ -140,33 +142,39 @@ def rows(given: Documents, engine: EmbeddingEngine) -> Iterator[str]:
         ("subject", True, False),
         ("sections", True, True),
     ):
-        contexts = (
-            context_of(known[at] if has_subject else "", one.sections if has_sections else ())
+        points = [
+            _point(at, one, known[at] if has_subject else "", one.sections if has_sections else ())
             for at, one in passages
-        )
+        ]
         near, worded = DenseIndex(engine.dimension), TextIndex()
         labels = np.arange(len(passages))
-        texts = [
-            searched_text(one.text, {CONTEXT: context})
-            for (_, one), context in zip(passages, contexts, strict=True)
-        ]
+        texts = [searched_text(point.text, point.payload) for point in points]
         near.add(labels, engine.encode([MODELS[0].prefixes["passage"] + text for text in texts]))
         worded.add(labels, texts)
-        figures = np.array([_places(near, worded, *one) for one in zip(asked, vectors, strict=True)])
+        figures = np.array([_places(near, worded, points, *one) for one in zip(asked, vectors, strict=True)])
         shares = "".join(f"{(figures[:, leg] < most).mean():8.3f}" for leg in range(3) for most in (1, 5))
         yield f"{given.name:20}{title:>9}{len(passages):8}{len(asked):6}{shares}"
 
 
+def _point(document: int, passage: CutPassage, subject: str, sections: Sections) -> StoredPoint:
+    payload = {CONTEXT: context_of(subject, sections), SECTIONS: sections}
+    return StoredPoint(f"{document} {id(passage)}", str(document), 0, passage.text, payload)
+
+
 def _places(
-    near: DenseIndex, worded: TextIndex, asked: tuple[str, set[int]], vector: np.ndarray
+    near: DenseIndex,
+    worded: TextIndex,
+    points: Sequence[StoredPoint],
+    asked: tuple[str, set[int]],
+    vector: np.ndarray,
 ) -> tuple[int, ...]:
     """The place of the right passage, from 0, by words, by vectors, and by both."""
     question, right = asked
     dense, text = partial(near.search, vector), partial(worded.search, question)
     model = MODELS[0]
     weight = weight_for(question, model.meaning)
-    both = hybrid(dense, text, 10, weight=weight, unrelated=model.unrelated)
-    lists = (text(10).labels, dense(10).labels, both.labels)
+    both = hybrid(dense, text, CANDIDATES, weight=weight, unrelated=model.unrelated)
+    lists = (text(10).labels, dense(10).labels, named_first(question, both, points))
     return tuple(next((at for at, label in enumerate(one.tolist()) if label in right), 99) for one in lists)
 
 

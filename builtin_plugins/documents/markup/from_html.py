@@ -18,7 +18,7 @@ from builtin_plugins.documents.markup.list_numbers import ListNumbers, numbers_o
 from builtin_plugins.documents.markup.main_text import Landmark, Piece, landmark_of, main_text
 from builtin_plugins.documents.markup.page_properties import note_page_properties
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.names import count_head, is_caption
+from builtin_plugins.documents.tables.names import count_head, is_caption, lines_without_marks
 from builtin_plugins.documents.tables.portions import room_below
 from builtin_plugins.documents.tables.spans import CellGrid, CellSpan, names_of, span_of
 from builtin_plugins.documents.text.encoding import (
@@ -179,6 +179,7 @@ class BlockCollector:
         self._lists: list[ListNumbers | None] = []
         self._label = ""  # of a list's item, until its text
         self._lines: list[str] = []
+        self._spread: dict[str, str] = {}  # lines of a table with wide cells repeated
         self._line: list[str] = []
         self._ignoring: list[str] = []
         self._hides = False  # what is being ignored is not shown
@@ -309,7 +310,8 @@ class BlockCollector:
 
     def _end_block(self) -> None:
         if self._lines:
-            self._add("\n".join([*self._above, *self._lines]))
+            self._add("\n".join([*self._above, *lines_without_marks(self._lines, self._spread)]))
+        self._spread = {}
         self._lines, self._above, self._size, self._length, self._repeated = [], [], 0, 0, 0
 
     def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -432,6 +434,7 @@ class BlockCollector:
             row = self._grid.row(cells, spans)
             self._take_head(row)
             text = "\t".join(row)
+            self._keep_spread(row)
         if _only_arranges(text):
             self._end_block()
             for piece in filter(None, map(_tidy_lines, _PIECE.findall(text))):
@@ -441,6 +444,13 @@ class BlockCollector:
             if line.strip():
                 self._lines.append(line)
                 self._length += len(line) + 1
+
+    def _keep_spread(self, row: Sequence[str]) -> None:
+        """Keep what wide cells span, which decides over a name above a number and its mark."""
+        wide = self._grid.spread(row)
+        if wide != row:
+            tidy, tidy_wide = ("\t".join(map(_tidy, cells)) for cells in (row, wide))
+            self._spread[tidy.rstrip()] = tidy_wide
 
     def _take_head(self, row: Sequence[str]) -> None:
         """Keep a row of column names; at the first other row, merge several rows of names into one."""
@@ -467,7 +477,7 @@ class BlockCollector:
         self._end_line()
         least = max(1, self._repeated)
         if len(self._lines) > least + 1 and self._length > room_below(self._lines[:least]):
-            self._add("\n".join([*self._above, *self._lines[:-1]]))
+            self._add("\n".join([*self._above, *lines_without_marks(self._lines[:-1], self._spread)]))
             head = count_head([line.split("\t") for line in self._lines[:-1]])
             self._repeated = max(head, self._begins_with_names)
             del self._lines[self._repeated : -1]

@@ -14,7 +14,7 @@ from typing import Final
 from lxml import etree
 
 from builtin_plugins.documents.archives.archive import open_archive
-from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.blocks import Block, UnparsableDocument, first_line, with_first_line
 from builtin_plugins.documents.markup.formulas import formula_in
 from builtin_plugins.documents.markup.from_html import BlockCollector
 from builtin_plugins.documents.office.odt_numbering import OdtNumbering, attribute
@@ -35,6 +35,7 @@ _MAX_OBJECT_BYTES: Final = 1024 * 1024
 _MOST_POINTS: Final = 1_000
 _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _NUMBERED: Final = frozenset({"p", "h"})
+_LOWEST: Final = 6
 _COMMENT: Final = "annotation"
 _UNREAD: Final = frozenset({"tracked-changes", _COMMENT})
 _HEADER_OR_FOOTER: Final = re.compile("}(?:header|footer)(?:-left|-first)?$")
@@ -122,6 +123,7 @@ class _Walk:
         self._numbering = numbering
         self._archive: zipfile.ZipFile | None = None
         self._label = ""
+        self._paragraphs: list[str | None] = []  # the HTML tags of those that are open
         self._unread: list[str] = []
         self._comment: list[str] | None = None  # of the current paragraph of a comment
         self.beside: list[Block] = []
@@ -134,7 +136,7 @@ class _Walk:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         name = tag.rpartition("}")[2]
-        html = _AS_HTML.get(name)
+        html = self._as_html(name, attributes)
         self._number(name, attributes)
         if name in _HIDEABLE:
             self._open.append(self._is_hidden(attributes))
@@ -154,6 +156,20 @@ class _Walk:
             self.collector.start(html, {})
         self._inline += _is_inline(name)
         self._note_begins = name == "note-body"
+
+    def _as_html(self, name: str, attributes: Mapping[str, str]) -> str | None:
+        """The HTML tag that an element is read as."""
+        html = _AS_HTML.get(name)
+        if name in _NUMBERED:
+            level = self.heading_level(name, attributes)
+            html = f"h{min(level, _LOWEST)}" if level else html
+            self._paragraphs.append(html)
+        return html
+
+    def heading_level(self, name: str, attributes: Mapping[str, str]) -> int:
+        """The level of a heading, from 1; 0 for other paragraphs."""
+        level = attribute(attributes, "outline-level")
+        return int(level) if name == "h" and len(level) < 3 and level.isdecimal() else name == "h"
 
     def _number(self, name: str, attributes: Mapping[str, str]) -> None:
         """Keep the number of a paragraph until its text, as an empty one isn't shown."""
@@ -185,7 +201,7 @@ class _Walk:
 
     def end(self, tag: str) -> None:
         name = tag.rpartition("}")[2]
-        html = _AS_HTML.get(name)
+        html = self._paragraphs.pop() if name in _NUMBERED else _AS_HTML.get(name)
         if name in _HIDEABLE and self._open.pop():
             self.collector.end(_HIDDEN)
         if name in _UNREAD:
@@ -245,27 +261,50 @@ class _Walk:
 
 
 class _Slides(_Walk):
-    """Adds to each block the slide that it is on."""
+    """Adds to each block the slide that it is on. A slide's title is a heading, or else its first line."""
 
     def __init__(self) -> None:
         super().__init__(OdtNumbering(of_slides=True))
         self._page = 0
+        self._slide: list[Block] = []  # what was read of it
         self._finished: list[Block] = []
+        self._frames: list[bool] = []  # whether each of those around is for a title
+
+    def heading_level(self, name: str, attributes: Mapping[str, str]) -> int:
+        return 1 if any(self._frames) else super().heading_level(name, attributes)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag.endswith("}page"):
-            self.collector.end_paragraph()
-            self._finished = self.take()
+            self._end_slide()
             self._page += 1
             self._finished.append(Block("", self._page))
+        elif tag.endswith("}frame"):
+            self._frames.append(attribute(attributes, "class") == "title")
         super().start(tag, attributes)
 
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        if tag.endswith("}frame"):
+            self._frames.pop()
+
+    def close(self) -> None:
+        self._end_slide()
+
     def take(self) -> list[Block]:
-        page = self._page or None
-        blocks = [*self.collector.take(), *self.beside]
-        taken = [*self._finished, *(block._replace(page=page) for block in blocks)]
-        self._finished, self.beside = [], []
+        self._slide += self.collector.take()
+        taken, self._finished = self._finished, []
         return taken
+
+    def _end_slide(self) -> None:
+        self.collector.end_paragraph()
+        blocks = [*self._slide, *self.collector.take()]
+        if not any(block.headings for block in blocks):
+            first = next((at for at, block in enumerate(blocks) if first_line(block.text)), None)
+            if first is not None:
+                blocks[first] = with_first_line(blocks[first])
+        page = self._page or None
+        self._finished += (block._replace(page=page) for block in (*blocks, *self.beside))
+        self._slide, self.beside = [], []
 
 
 class _HeadersAndFooters(_Walk):

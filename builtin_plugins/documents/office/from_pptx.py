@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from builtin_plugins.documents.archives.archive import open_archive
-from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.blocks import Block, first_line, with_first_line
 from builtin_plugins.documents.office.ooxml import events, main_part, relationships, texts
 from builtin_plugins.documents.office.ooxml_drawings import in_drawings
 from builtin_plugins.documents.office.package_properties import note_core_properties
@@ -20,6 +20,7 @@ _RELATIONSHIP_IDS: Final = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
     "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",
 )
+_TITLES: Final = ("title", "ctrTitle")
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -37,8 +38,8 @@ def parse(path: Path) -> Iterator[Block]:
                 omit("hidden")
                 continue
             yield Block("", page)
-            for text in texts(archive, slide, PptxNumbering().label):
-                yield Block(text, page)
+            for block in _titled([*texts(archive, slide, PptxNumbering().label)], _title(archive, slide)):
+                yield block._replace(page=page)
             for text in in_drawings(archive, slide):
                 yield Block(text, page)
             for text in chain(_notes(archive, slide), _comments(archive, slide)):
@@ -52,6 +53,28 @@ def _slides(archive: zipfile.ZipFile) -> list[str]:
         entries = [element for event, element in events(file, ("{*}sldId",)) if event == "end"]
     ids = [entry.get(name) for entry in entries for name in _RELATIONSHIP_IDS]
     return [targets[identifier] for identifier in ids if identifier in targets]
+
+
+def _title(archive: zipfile.ZipFile, slide: str) -> str:
+    """The title of a slide, or empty."""
+    with archive.open(slide) as file:
+        for event, shape in events(file, ("{*}sp",)):
+            kind = shape.find("{*}nvSpPr/{*}nvPr/{*}ph") if event == "end" else None
+            if kind is not None and kind.get("type") in _TITLES:
+                return _bare("".join(text.text or " " for text in shape.iter("{*}t", "{*}br")))
+    return ""
+
+
+def _titled(paragraphs: Sequence[str], title: str) -> Iterator[Block]:
+    """The texts of a slide, its title as a heading, or else its first line."""
+    titles = [at for at, text in enumerate(paragraphs) if title and _bare(text) == title]
+    heading = next(chain(titles, (at for at, text in enumerate(paragraphs) if first_line(text))), None)
+    for at, text in enumerate(paragraphs):
+        yield with_first_line(Block(text)) if at == heading else Block(text)
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _is_hidden(archive: zipfile.ZipFile, slide: str) -> bool:

@@ -20,7 +20,7 @@ from builtin_plugins.documents.cleaning import is_power
 from builtin_plugins.documents.markup.formulas import formula_in, placed
 from builtin_plugins.documents.office.ooxml_values import chosen, is_on, symbol, ticked, value_of
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.names import count_head
+from builtin_plugins.documents.tables.names import count_head, lines_without_marks
 from builtin_plugins.documents.tables.portions import room_below, size_of
 from builtin_plugins.documents.tables.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
@@ -72,6 +72,14 @@ class _Cell:
     texts: list[str] = field(default_factory=list)
     columns: int = 1
     goes_on: bool = False
+
+
+class _Row(list[str]):
+    """The cells of a row, and the same with the text of a wide cell in each of its columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spread: list[str] = []
 
 
 class Relationship(NamedTuple):
@@ -177,7 +185,7 @@ class _Walk:
         self._skipping = 0
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
-        self._tables: list[list[list[str]]] = []
+        self._tables: list[list[_Row]] = []
         self._size = self._room = 0  # of the current portion of the outermost table
         self._cells: list[_Cell] = []
 
@@ -203,7 +211,7 @@ class _Walk:
         elif name == "tbl":
             self._tables.append([])
         elif name == "tr" and self._tables:
-            self._tables[-1].append([])
+            self._tables[-1].append(_Row())
         elif name == "tc":
             self._cells.append(_Cell())
         elif name == "gridSpan" and self._cells:
@@ -254,7 +262,7 @@ class _Walk:
         if self._labels and parent is not None and parent.tag.endswith("}p"):  # others: earlier versions
             self._labels[-1], self._levels[-1] = self._label(element), self._level_of(element)
 
-    def _end_row(self, table: list[list[str]]) -> Iterator[str]:
+    def _end_row(self, table: list[_Row]) -> Iterator[str]:
         """Yield the rows before the last one if the portion is full; that row begins the next portion, below
         the column names.
         """
@@ -296,7 +304,9 @@ class _Walk:
             above, row = self._tables[-1][-2:-1], self._tables[-1][-1]
             if cell.goes_on and not text and above and len(row) < len(above[0]):
                 text = above[0][len(row)] if len(above[0][len(row)]) <= LONGEST_REPEATED else ""
-            row += [text, *[""] * min(cell.columns - 1, MOST_COLUMNS - len(row) - 1)]
+            more = min(cell.columns - 1, MOST_COLUMNS - len(row) - 1)
+            row += [text, *[""] * more]
+            row.spread += [text, *[text if len(text) <= LONGEST_REPEATED else ""] * more]
 
 
 def _is_raised(text: etree._Element) -> bool:
@@ -322,8 +332,10 @@ def _skipped(name: str, element: etree._Element) -> bool:
     return name in _SKIPPED or name == _FORMULA or (name == "fld" and element.get("type") == "slidenum")
 
 
-def _rows(rows: list[list[str]]) -> str:
-    return "\n".join("\t".join(row).rstrip() for row in rows if any(row))
+def _rows(rows: list[_Row]) -> str:
+    lines = {"\t".join(row).rstrip(): "\t".join(row.spread) for row in rows if any(row)}
+    written = [line for row in rows if (line := "\t".join(row).rstrip())]
+    return "\n".join(lines_without_marks(written, lines))
 
 
 def forget(element: etree._Element) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Final
 
@@ -159,6 +159,18 @@ def without_marks(
                 row[at + 1] = row[at]
     kept = [[cell for at, cell in enumerate(row) if at not in dropped] for row in joined]
     return kept, [[cell for at, cell in enumerate(row) if at not in dropped] for row in wides]
+
+
+def lines_without_marks(lines: Sequence[str], spread: Mapping[str, str]) -> list[str]:
+    """The same for rows as lines with tabs; `spread` has those with wide cells, by line."""
+    rows = [line.split("\t") for line in lines]
+    if not any(may_open(cell) or may_close(cell) for row in rows for cell in row):
+        return [*lines]
+    wides = [spread.get(line, line).split("\t") for line in lines]
+    for row, wide in zip(rows, wides, strict=True):  # the empty cells at a line's end were left out
+        row += [""] * (len(wide) - len(row))
+        wide += [""] * (len(row) - len(wide))
+    return ["\t".join(row).rstrip() for row in without_marks(rows, wides)[0]]
 
 
 def _is_dropped(column: int, row: Sequence[str], spread: Sequence[str]) -> bool:

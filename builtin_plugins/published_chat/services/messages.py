@@ -156,7 +156,13 @@ def _rendered(asked: CountedQuestion, answer: rag.PipelineAnswer) -> ChatAnswer:
         conversation_id=asked.conversation_id,
         answer=answer.text,
         sources=[
-            CitedSource(number=number, source=one.source, page=one.page, text=_short(one.text))
+            CitedSource(
+                number=number,
+                source=one.source,
+                page=one.page,
+                section=one.section_at(0),
+                text=_short(one.text),
+            )
             for number, one in shown
         ],
         refused=not answer.passages,

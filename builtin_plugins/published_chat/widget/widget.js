@@ -404,8 +404,9 @@
 
     sources(cited) {
       const items = cited.map((one) => {
-        const place = one.page ? `, ${text("page")} ${one.page}` : "";
-        return make("li", {}, make("strong", {}, `[${one.number}] ${one.source}${place}`), make("q", {}, one.text));
+        const page = one.page ? `${text("page")} ${one.page}` : null;
+        const place = [one.source, one.section, page].filter(Boolean).join(", ");
+        return make("li", {}, make("strong", {}, `[${one.number}] ${place}`), make("q", {}, one.text));
       });
       return make("details", {}, make("summary", {}, `${text("sources")} (${cited.length})`), make("ol", {}, ...items));
     },

@@ -17,6 +17,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collecti
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.history import replaced_hits
+from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -191,12 +192,13 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if sought.question not in (None, sought.text):
         question = await embed(platform, model, [sought.question], "query")
     aimed_elsewhere = question is not aims[model]
+    depth = max(sought.top_k, CANDIDATES) if sought.hybrid else sought.top_k
 
     def query_of(base: KnowledgeBase) -> Query:
         aim, own = aims[base.embedding_model], base.embedding_model == model
         return Query(
             aim.vectors[0],
-            sought.top_k,
+            depth,
             text=sought.text if sought.hybrid else None,
             groups=sought.documents.groups(base.id),
             engine=aim.engine,
@@ -212,7 +214,9 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     if sought.earlier:
         found += await _of_replaced(platform, found, sought, sought.documents, asked)
-    hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
+    hits = await merged(platform, found, sought.text, aims[model], depth, hybrid=sought.hybrid)
+    if sought.hybrid:
+        hits = prefer_named(hits, sought.text)[: sought.top_k]
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
     return await _ranked_rows(platform, hits, question, sought.documents.reader)

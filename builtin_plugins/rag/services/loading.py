@@ -138,6 +138,12 @@ def context_of(subject: str, sections: Sequence[tuple[int, str]]) -> str:
     return "\n".join(filter(None, (subject, above)))
 
 
+def subject_in(payload: Mapping[str, Any]) -> str:
+    """What the document of a passage is about, without the headings above the passage; empty if unknown."""
+    context: str = payload.get(CONTEXT, "")
+    return context.removesuffix(context_of("", sections_of(payload))).rstrip("\n")
+
+
 def payload_of(item: Placed, language: str | None, context: str) -> dict[str, Any]:
     """A passage's payload: its place, the language, and what is searched with it (`context_of`), if known."""
     known = {LANGUAGE: language, CONTEXT: context}

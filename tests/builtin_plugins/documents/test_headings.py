@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from pathlib import Path
 
 import docx
+import pptx
 import pytest
+from pptx.util import Inches
 from reportlab.pdfgen.canvas import Canvas
 
 from builtin_plugins.documents.blocks import Block, Heading
 from builtin_plugins.documents.child import parse_into
 from builtin_plugins.documents.chunking import chunk, section_at
 from builtin_plugins.documents.protocol import read_blocks
+from tests.builtin_plugins.documents.sample_documents import open_document
 
 PROSE = "The company sold more aircraft than in the year before, and paid its debt. " * 3
 TOLD = [
@@ -87,6 +90,16 @@ def word(path: Path) -> None:
     document.save(str(path))
 
 
+def open_text(path: Path) -> None:
+    told = (
+        f'<text:h text:outline-level="{level}">{text}</text:h>'
+        if level
+        else f"<text:p>{text}</text:p><text:p>{PROSE}</text:p>"
+        for level, text in TOLD
+    )
+    open_document(path, "".join(told))
+
+
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "larger": ("pdf.from_pdf", by_size),
     "bold": ("pdf.from_pdf", by_weight),
@@ -94,13 +107,14 @@ WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "markdown": ("markup.from_markdown", markdown),
     "html": ("markup.from_html", html),
     "word": ("office.from_docx", word),
+    "open": ("office.from_odt", open_text),
 }
 
 
 def parsed(path: Path, parser: str) -> list[Block]:
     """What a parser's process hands to the platform."""
     sink = path.with_suffix(".sink")
-    target = f"builtin_plugins.documents.{parser}:parse"
+    target = f"builtin_plugins.documents.{parser}" + ("" if ":" in parser else ":parse")
     copy_context().run(parse_into, str(path), target, str(sink), 1_000_000, [])
     return list(read_blocks(sink))
 
@@ -114,6 +128,41 @@ def test_the_headings_above_a_text(tmp_path: Path, parser: str, write: Callable[
         for text, section in SECTIONS.items():
             passage = next(one for one in found if text in one.text)
             assert section_at(passage.text.index(text), passage.sections) == section
+
+
+def impress(path: Path, titles: Sequence[str]) -> None:
+    frame = '<drawing:frame presentation:class="{}"><text:p>{}</text:p></drawing:frame>'
+    shown = (
+        frame.format("outline", PROSE) + frame.format("title", title)
+        if title
+        else f"<drawing:frame><text:p>Untitled</text:p><text:p>{PROSE}</text:p></drawing:frame>"
+        for title in titles
+    )
+    open_document(path, "".join(f"<drawing:page>{page}</drawing:page>" for page in shown))
+
+
+def powerpoint(path: Path, titles: Sequence[str]) -> None:
+    show = pptx.Presentation()
+    for title in titles:
+        slide = show.slides.add_slide(show.slide_layouts[1 if title else 6])
+        if title:
+            slide.placeholders[1].text = PROSE
+            slide.shapes.title.text = title
+        else:
+            box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(6), Inches(3))
+            box.text_frame.text = f"Untitled\n{PROSE}"
+    show.save(str(path))
+
+
+@pytest.mark.parametrize(
+    ("parser", "write"), [("office.from_pptx:parse", powerpoint), ("office.from_odt:parse_slides", impress)]
+)
+def test_slides(tmp_path: Path, parser: str, write: Callable[[Path, Sequence[str]], None]) -> None:
+    """Each is a section by its title, wherever that stands on it, or else by its first line."""
+    write(tmp_path / "a", ("Moorings", "", "Fees"))
+    blocks = parsed(tmp_path / "a", parser)
+    assert [one.text for block in blocks for one in block.headings] == ["Moorings", "Untitled", "Fees"]
+    assert [found.sections[-1][1] for found in chunk(blocks, 300, 0)] == ["Moorings", "Untitled", "Fees"]
 
 
 def test_what_is_no_heading(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +244,36 @@ def test_names_as_wide_as_a_narrow_table(tmp_path: Path) -> None:
     style = [("SPAN", (1, 0), (2, 0)), ("ALIGN", (1, 0), (-1, -1), "RIGHT")]
     (text,) = passages(tmp_path / "a.pdf", Table(rows, colWidths=[140, 12, 55], style=style))
     assert text.startswith(f"Item\t{ENDED} 2021\nSales 0\t—\nSales 1\t919,300")
+
+
+SIGNED = (
+    (("(In millions)", 1), ("2022", 2), ("2021", 2)),
+    (("Services", 1), ("$", 1), ("18.1", 1), ("$", 1), ("751,473", 1)),
+    (("Net loss", 1), ("", 1), ("(4,935)", 1), ("", 1), ("—", 1)),
+)
+
+
+def as_html(path: Path) -> Iterator[Block]:
+    rows = ("".join(f"<td colspan={wide}>{cell}</td>" for cell, wide in row) for row in SIGNED)
+    path.write_text("<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>")
+    return from_html.parse(path)
+
+
+def as_docx(path: Path) -> Iterator[Block]:
+    made = docx.Document()
+    table = made.add_table(3, 5)
+    for cells, row in zip(SIGNED, table.rows, strict=True):
+        at = 0
+        for text, wide in cells:
+            row.cells[at].merge(row.cells[at + wide - 1]).text = text
+            at += wide
+    made.save(str(path))
+    return from_docx.parse(path)
+
+
+@pytest.mark.parametrize("parse", [as_html, as_docx])
+def test_signs_in_cells_of_their_own(tmp_path: Path, parse: Callable[[Path], Iterator[Block]]) -> None:
+    """In web pages and Word documents, too: as many cells in each row as there are names."""
+    (block,) = [one for one in parse(tmp_path / "a") if one.text]
+    lines = ["(In millions)\t2022\t2021", "Services\t$18.1\t$751,473", "Net loss\t(4,935)\t—"]
+    assert block.text.splitlines() == lines

@@ -41,6 +41,7 @@ async def test_an_answer_cites_its_sources(shop: Shop) -> None:
     body = answer.json()
     assert "130 EUR" in body["answer"] and body["refused"] is False
     assert body["sources"][0]["number"] == 1 and body["sources"][0]["source"] == "handbook.md"
+    assert body["sources"][0]["section"] == "Travel handbook › Hotels"
     assert shop.base.encode() not in answer.body and shop.document.encode() not in answer.body
 
 

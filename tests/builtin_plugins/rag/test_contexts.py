@@ -66,6 +66,14 @@ async def test_the_document_that_a_question_names(ann: Actor) -> None:
     assert await all_found(ann, await shelf(ann))
 
 
+async def test_a_closer_passage_of_a_document_that_is_not_named(ann: Actor) -> None:
+    """Another company's passage has more of the question's words, but the question names a company."""
+    base = await shelf(ann)
+    other = report("Brattland").replace(SALES, f"Did sales? {SALES}")
+    await ingest(ann.running, ann, base, "other.txt", other)
+    assert await all_found(ann, base)
+
+
 async def test_passages_from_before(ann: Actor) -> None:
     """Passages stored without their document's subject get it when they are embedded again."""
     base = await shelf(ann)
