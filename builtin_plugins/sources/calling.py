@@ -46,7 +46,7 @@ async def call_server(
             raise SourceUnreachable(str(error)) from None
         if reply.status not in _BUSY:
             return reply
-        wait = _wait_of(reply.headers.get(hdrs.RETRY_AFTER))
+        wait = seconds_to_wait(reply.headers.get(hdrs.RETRY_AFTER))
         reply.close()
         if not left or wait > _SHORT_WAIT:
             raise SourceThrottled(wait)
@@ -63,8 +63,8 @@ async def item_pieces(reply: OutgoingReply) -> AsyncIterator[bytes]:
         raise ItemFault(f"The server did not send all of it: {error}") from None
 
 
-def _wait_of(text: str | None) -> float:
-    """The seconds of a Retry-After, which may be a date."""
+def seconds_to_wait(text: str | None) -> float:
+    """The seconds that a `Retry-After` asks for, which may be a date (RFC 9110, section 10.2.3)."""
     if not text:
         return _WAIT
     if text.isascii() and text.isdecimal() and len(text) < 10:
