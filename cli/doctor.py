@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.failures import Missing
 from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from kernel.plugins.diagnostics import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
@@ -22,14 +25,27 @@ app = App()
     epilog=examples(
         ("platformctl doctor", "check everything; nothing is changed"),
         ("platformctl doctor --json", "as JSON"),
+        ("platformctl doctor --leaks", "is anything read here that its source forbids?"),
         after="The exit code is 1 if a check failed, and 0 if there are only warnings.",
     )
 )
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    source: Annotated[
+        str | None, typer.Argument(help="With --leaks: only this source.", metavar="SOURCE")
+    ] = None,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="Compare who may read what with what sources say themselves.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check packages, home, secrets, database, ports, model files, plugins and manifests."""
     from cli import console, running
 
-    found = running.run(_examine(show=not as_json))
+    if source is not None and not leaks:
+        raise typer.BadParameter("a source goes with --leaks", param_hint="SOURCE")
+    found = running.run(_examine(_leaks(source) if leaks else None, show=not as_json))
+    if leaks and not found:
+        raise Missing("no source has permissions of its own" if source is None else "there is no such source")
     failed = sum(item.status == "failed" for item in found)
     if as_json:
         console.print_json([asdict(item) for item in found])
@@ -39,18 +55,28 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-async def _examine(*, show: bool) -> list[Finding]:
+async def _examine(leaks: AsyncIterator[Finding] | None, *, show: bool) -> list[Finding]:
     """Collect all findings; with `show`, print each as soon as it is known."""
     from cli import checks, console
 
     found = []
     with console.busy("Checking") as busy:
-        async for finding in checks.examine():
+        async for finding in leaks or checks.examine():
             found.append(finding)
             if show:
                 with busy.paused():
                     _show(finding)
     return found
+
+
+async def _leaks(source: str | None) -> AsyncIterator[Finding]:
+    """What plugins find, of one source or of all."""
+    from cli import checks, running
+
+    async with running.working_platform() as platform:
+        async for finding in checks.of_plugins(platform, "leaks"):
+            if source is None or finding.facts.get("source") == source:
+                yield finding
 
 
 def _show(finding: Finding) -> None:

@@ -18,8 +18,12 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _LONGEST = 50
 
 
-def write_plugin(name: str, parent: Path, templates: Path = TEMPLATES) -> list[Path]:
+def write_plugin(
+    name: str, parent: Path, templates: Path = TEMPLATES, instead: Path | None = None
+) -> list[Path]:
     """Write the package `name` into a new folder of `parent`, from these templates; returns the files.
+
+    Templates in `instead` take the place of those of the same name.
 
     Raises CommandFailed for an invalid name, Refused for one that is taken.
     """
@@ -32,7 +36,10 @@ def write_plugin(name: str, parent: Path, templates: Path = TEMPLATES) -> list[P
         raise Refused(taken, "Choose another name.")
     written = []
     for source in sorted(templates.rglob(f"*{_SUFFIX}")):
-        target = folder / _place(source.relative_to(templates), values["name"])
+        place = source.relative_to(templates)
+        target = folder / _place(place, values["name"])
+        if instead is not None and (instead / place).exists():
+            source = instead / place
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(Template(source.read_text(encoding="utf-8")).substitute(values), encoding="utf-8")
         written.append(target)

@@ -25,6 +25,7 @@ from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import Passwords
 from builtin_plugins.accounts.platform_admins import PlatformAdmins
 from builtin_plugins.accounts.schemas import AccountChange
+from builtin_plugins.accounts.verified_addresses import note_verified
 from kernel.sdk import Account, Principal, ResourceKey, Unauthorized, Unit, audit
 from kernel.sdk.accounts import (
     ACCOUNT_TOPIC,
@@ -78,35 +79,30 @@ class Accounts:
     ) -> Account:
         """Create an active account. Raises AlreadyExists, which names the field that is taken.
 
-        With `anonymous`, the caller is not signed in, and TooManySignIns may be raised.
+        With `anonymous`, the caller is not signed in, and TooManySignIns may be raised; otherwise, the
+        operator vouches for the address.
         """
         password_hash = await self._passwords.hash(password, anonymous=anonymous)
         try:
-            return await self._database.write(self._create, username, email, password_hash, role, origin)
+            account, vouched = _new(username, email, password_hash, role), not anonymous
+            return await self._database.write(self._create, account, origin, vouched=vouched)
         except IntegrityError:
             raise AlreadyExists("A user with this username or email already exists") from None
 
     def _create(
         self,
         unit: Unit,
-        username: str,
-        email: str,
-        password_hash: str,
-        role: str,
+        account: Account,
         origin: Origin | None,
+        *,
+        vouched: bool,
     ) -> Account:
-        _refuse_taken(unit.session, username, email)
-        account = Account(
-            username=username,
-            username_key=username.casefold(),
-            email=email,
-            email_key=email.casefold(),
-            password_hash=password_hash,
-            role=role,
-        )
+        _refuse_taken(unit.session, account.username, account.email)
         unit.session.add(account)
         unit.session.flush()
-        after = {"username": username, "role": role}
+        if vouched:
+            note_verified(unit, account, "operator")
+        after = {"username": account.username, "role": account.role}
         audit(unit, "account.created", "account", account.id, after=after, origin=origin)
         tell_plugins(self._platform, unit, account, "created", origin)
         unit.notify(ACCOUNT_TOPIC, str(account.id))
@@ -279,6 +275,17 @@ def _replace_password(unit: Unit, account: Account, password_hash: str, origin: 
 def _end_sessions(unit: Unit, account_id: int, origin: Origin) -> None:
     revoke_sessions(unit, account_id)
     audit(unit, "account.signed_out", "account", account_id, origin=origin)
+
+
+def _new(username: str, email: str, password_hash: str, role: str) -> Account:
+    return Account(
+        username=username,
+        username_key=username.casefold(),
+        email=email,
+        email_key=email.casefold(),
+        password_hash=password_hash,
+        role=role,
+    )
 
 
 def _refuse_taken(session: Session, username: str, email: str) -> None:

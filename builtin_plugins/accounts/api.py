@@ -6,7 +6,7 @@ from builtin_plugins.accounts.accounts import ACCOUNTS
 from builtin_plugins.accounts.administration import ADMINISTRATION
 from builtin_plugins.accounts.external import end_external_sessions, sign_in_external
 from builtin_plugins.accounts.external_schemas import ExternalIdentity, SignInMethod
-from builtin_plugins.accounts.hookspecs import select_members
+from builtin_plugins.accounts.hookspecs import select_members, select_team_members
 from builtin_plugins.accounts.mail import MAIL, MailFailed
 from builtin_plugins.accounts.passwords import PASSWORDS
 from builtin_plugins.accounts.platform_admins import find_by_username
@@ -17,6 +17,7 @@ from builtin_plugins.accounts.schemas import (
     ResetPasswordResult,
 )
 from builtin_plugins.accounts.shared_things import SharedThing, hand_over_owned
+from builtin_plugins.accounts.verified_addresses import verified_addresses
 
 __all__ = [
     "ACCOUNTS",
@@ -35,5 +36,7 @@ __all__ = [
     "find_by_username",
     "hand_over_owned",
     "select_members",
+    "select_team_members",
     "sign_in_external",
+    "verified_addresses",
 ]

@@ -24,6 +24,7 @@ from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import PASSWORDS
 from builtin_plugins.accounts.shared_things import SharedThing
+from builtin_plugins.accounts.verified_addresses import forget_verified
 from kernel.sdk import Account, Caller, Scope, Unauthorized, Unit, Unprocessable, audit
 from kernel.sdk.accounts import LinkApproval, SetupAttempt, revoke_sessions
 
@@ -132,6 +133,7 @@ def _refusal(left: list[SharedThing], heir: Scope | None, *, is_own: bool) -> st
 def _forget(unit: Unit, account: Account) -> None:
     """Remove what the kernel knows about the person; the name and the address are free again."""
     forget_resets(unit, account.id)
+    forget_verified(unit.session, account.id)
     for table in (LinkApproval, SetupAttempt):
         unit.session.execute(delete(table).where(table.account_id == account.id))
     # Nobody else can have this name or address: names have no spaces, and addresses have an @.

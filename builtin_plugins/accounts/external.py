@@ -20,6 +20,7 @@ from builtin_plugins.accounts.guards import ACCOUNTS_LOCK, refuse_last_admin
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.platform_admins import PLATFORM_ADMINS
 from builtin_plugins.accounts.schemas import AccountChange
+from builtin_plugins.accounts.verified_addresses import forget_verified, note_verified
 from kernel.sdk import Account, Unavailable, Unit, audit, utc_now
 from kernel.sdk.accounts import (
     ACCOUNT_TOPIC,
@@ -136,6 +137,7 @@ class _SignIn:
             account.username_key = account.username.casefold()
         self._take_email(account)
         self._session.flush()
+        self._note_proof(account)
         if _identity(account) != before:
             self._audit("account.synced", account, before, _identity(account))
             self._unit.notify(ACCOUNT_TOPIC, str(account.id))
@@ -146,6 +148,15 @@ class _SignIn:
         if self._identity.email is not None:
             account.email = free_email(self._session, self._identity, account)
             account.email_key = account.email.casefold()
+
+    def _note_proof(self, account: Account) -> None:
+        """Only what the provider proves counts: what it doesn't say now is proven no longer."""
+        identity = self._identity
+        is_same = identity.email is not None and account.email_key == identity.email.casefold()
+        if is_same and identity.is_email_verified:
+            note_verified(self._unit, account, "provider")
+        else:
+            forget_verified(self._session, account.id)
 
     def _change_role(self, account: Account, role: str) -> None:
         """Apply the provider's role, but never demote the last active administrator; that is logged."""
@@ -188,6 +199,7 @@ class _SignIn:
         account.role = self._identity.role or account.role
         self._take_email(account)
         self._session.flush()
+        self._note_proof(account)
         admins = self._platform.resource(PLATFORM_ADMINS)
         if not admins.clear_flag(self._unit, account, self._origin):
             revoke_sessions(self._unit, account.id)
@@ -215,6 +227,7 @@ class _SignIn:
         )
         self._session.add(account)
         self._session.flush()
+        self._note_proof(account)
         after = {"username": username, "role": account.role, **self._named()}
         if email != self._identity.email and self._identity.email is not None:
             after["email"] = "taken by another account"

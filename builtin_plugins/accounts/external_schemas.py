@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 class ExternalIdentity:
     """A person whose identity a provider has confirmed.
 
-    `issuer` and `subject` identify the person; the other fields describe them. None means that the provider
+    `issuer` and `subject` identify the person; the other fields describe them. `is_email_verified`: the
+    provider says that the address is proven. None means that the provider
     did not say: an existing account keeps what it has, and a new one gets a name made from the subject, the
     address ``<subject>@<host of the issuer>`` and the role `user`.
     """
@@ -22,6 +23,7 @@ class ExternalIdentity:
     username: str | None = None
     email: str | None = None
     role: Literal["user", "admin"] | None = None
+    is_email_verified: bool = False
 
 
 class SignInMethod(BaseModel):

@@ -49,6 +49,11 @@ def select_members(platform: Platform, organization_id: int) -> Select[tuple[int
     """A query for the ids of an organization's accounts, used as a subquery of the list of users."""
 
 
+@hookspec.first_now
+def select_team_members(platform: Platform, team_id: int) -> Select[tuple[int]] | None:
+    """A query for the ids of a team's accounts, used as a subquery."""
+
+
 @hookspec.first(seconds=PROMPTLY)
 def find_audited_organizations(
     platform: Platform, principal: Principal, organization_id: int | None

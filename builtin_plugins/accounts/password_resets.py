@@ -17,6 +17,7 @@ from builtin_plugins.accounts.guards import is_sso
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.mail import Mail, MailFailed
 from builtin_plugins.accounts.passwords import Passwords
+from builtin_plugins.accounts.verified_addresses import note_verified
 from kernel.sdk import Account, Job, JobFailed, ResourceKey, Unit, audit, shared_moment
 from kernel.sdk.accounts import Origin, PasswordReset, revoke_sessions
 from kernel.sdk.http import RateLimits
@@ -100,6 +101,7 @@ class PasswordResets:
         unit.session.flush()
         forget_resets(unit, account.id)
         revoke_sessions(unit, account.id)
+        note_verified(unit, account, "mail")
         tell_plugins(self._platform, unit, account, "password_reset", origin)
         audit(unit, "account.password_reset", "account", account.id, after={"mode": "email"}, origin=origin)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.accounts import handlers, hookspecs
 from builtin_plugins.accounts.erasure import FINISH_REMOVALS, REMOVE_ACCOUNT
+from builtin_plugins.accounts.models import Base
 from builtin_plugins.accounts.password_resets import SEND_RESET
 from builtin_plugins.accounts.resources import RESOURCES
-from kernel.sdk import PLATFORM_VERSION, JobRef, Plugin, Resource, RouteTable, hookimpl
+from kernel.sdk import PLATFORM_VERSION, JobRef, Plugin, Resource, RouteTable, Tables, hookimpl
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -27,6 +29,10 @@ class AccountsPlugin(Plugin):
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
         return [hookspecs]
+
+    @hookimpl
+    def register_tables(self) -> Tables:
+        return Tables(Base, Path(__file__).parent / "migrations")
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

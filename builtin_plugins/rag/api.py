@@ -28,6 +28,7 @@ from builtin_plugins.rag.errors import EngineChanged as EngineChanged
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNotFound
 from builtin_plugins.rag.errors import NotOwner as NotOwner
 from builtin_plugins.rag.errors import StorageLimit as StorageLimit
+from builtin_plugins.rag.errors import UnreadableDocuments as UnreadableDocuments
 from builtin_plugins.rag.filters.dify import MetadataCondition as MetadataCondition
 from builtin_plugins.rag.filters.dify import filter_from_dify as filter_from_dify
 from builtin_plugins.rag.filters.grammar import MetadataFilter as MetadataFilter
@@ -45,6 +46,16 @@ from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
+from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
+from builtin_plugins.rag.rights.hooks import DocumentAudience as DocumentAudience
+from builtin_plugins.rag.rights.hooks import ReaderAccounts as ReaderAccounts
+from builtin_plugins.rag.rights.hooks import count_unreadable_documents as count_unreadable_documents
+from builtin_plugins.rag.rights.hooks import drop_audiences as drop_audiences
+from builtin_plugins.rag.rights.hooks import grant_documents as grant_documents
+from builtin_plugins.rag.rights.hooks import list_document_readers as list_document_readers
+from builtin_plugins.rag.rights.hooks import select_readable_documents as select_readable_documents
+from builtin_plugins.rag.rights.hooks import set_reader_members as set_reader_members
+from builtin_plugins.rag.rights.reading import for_visitors as for_visitors
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
@@ -159,12 +170,14 @@ class PluginDocument:
     """A document that a plugin keeps in step with something elsewhere.
 
     `key` begins with the plugin's name and a colon, and has at most 200 characters; within its knowledge
-    base, it stands for this document as long as there is one.
+    base, it stands for this document as long as there is one. `readers` are those of all its versions and of
+    what comes out of it, from the moment it is stored; None: everybody who sees the knowledge base.
     """
 
     key: str
     filename: str
     content: AsyncIterator[bytes]
+    readers: DocumentReaders | None = None
 
 
 PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]

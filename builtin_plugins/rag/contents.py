@@ -80,8 +80,16 @@ class BaseContents(Protocol):
         """A knowledge base that a scope may change. Raises KnowledgeBaseNotFound, NotOwner."""
         ...
 
-    def completed(self, session: Session, knowledge_base_id: str) -> Sequence[WholeDocument]:
-        """The readable documents of a knowledge base, oldest first."""
+    def require_readable(self, session: Session, scope: Scope, knowledge_base_id: str) -> None:
+        """Raise UnreadableDocuments if there are documents that the scope may not read."""
+        ...
+
+    def completed(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[WholeDocument]:
+        """The completed documents of a knowledge base that the scope may read, oldest first."""
+        ...
+
+    def may_read(self, session: Session, scope: Scope, document_id: str) -> bool:
+        """Whether the scope may still read one of these documents."""
         ...
 
     def declared(self, session: Session, knowledge_base_id: str) -> DeclaredMetadata:

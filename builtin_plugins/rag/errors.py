@@ -29,6 +29,14 @@ class DocumentExists(Conflict):
     code = "document_exists"
 
 
+class UnreadableDocuments(Conflict):
+    code = "unreadable_documents"
+    default_detail = (
+        "This knowledge base has documents that you may not read, so you can't export it; ask for the right "
+        "to read them where they come from, or let somebody export it who has it"
+    )
+
+
 class VersionMismatch(PreconditionFailed):
     code = "version_mismatch"
 

@@ -140,6 +140,14 @@ class Document(Base):
             sqlite_where=text("status = 'processing'"),
             postgresql_where=text("status = 'processing'"),
         ),
+        # What a search reads to find the documents that somebody may read: no row of a document.
+        Index("ix_rag_document_readable", "knowledge_base_id", "audience_id", "id"),
+        Index(
+            "ix_rag_document_audience_id",
+            "audience_id",
+            sqlite_where=text("audience_id IS NOT NULL"),
+            postgresql_where=text("audience_id IS NOT NULL"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -164,6 +172,8 @@ class Document(Base):
     """What a later upload replaces it by: ``path:`` or ``id:`` and what the uploader sent."""
     version: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
     """Counts the uploads under its identity, from 1. Each version is a row, with its own id."""
+    audience_id: Mapped[str | None] = mapped_column(String(36))
+    """Who may read it of those who see its knowledge base: without one, all; if it is gone, nobody."""
     superseded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """Since when a newer version answers instead; its status is then `superseded`."""
     tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
@@ -175,6 +185,54 @@ class Document(Base):
     def holder(self) -> str:
         """The name under which the document holds its blob."""
         return f"rag:document:{self.id}"
+
+
+class Audience(Base):
+    """A set of readers that documents share. Its id is never used again."""
+
+    __tablename__ = "rag_audience"
+    __table_args__ = (
+        Index("uq_rag_audience_holder_digest", "holder", "digest", unique=True),
+        Index(
+            "ix_rag_audience_everybody",
+            "id",
+            sqlite_where=text("everybody"),
+            postgresql_where=text("everybody"),
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    holder: Mapped[str] = mapped_column(String(100))
+    """Whose it is, such as ``sources:`` and a source's id; all of a holder's audiences go together."""
+    digest: Mapped[str] = mapped_column(String(64))
+    everybody: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+
+
+class AudienceReader(Base):
+    """A person or group of a holder, by a name that begins with the holder's and a colon."""
+
+    __tablename__ = "rag_audience_reader"
+
+    reader: Mapped[str] = mapped_column(String(500), primary_key=True)
+    audience_id: Mapped[str] = mapped_column(String(36), primary_key=True, index=True)
+
+
+class ReaderMember(Base):
+    """An account that a reader stands for."""
+
+    __tablename__ = "rag_reader_member"
+
+    account_id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    reader: Mapped[str] = mapped_column(String(500), primary_key=True, index=True)
+
+
+class MemberVersion(Base):
+    """Counts the changes of readers' members, in its only row; see `metadata.changes`."""
+
+    __tablename__ = "rag_member_version"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(BigInteger)
 
 
 class Deletion(Base):

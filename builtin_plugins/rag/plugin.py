@@ -36,9 +36,11 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
+from builtin_plugins.rag.rights import audiences, explaining, hooks
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
+from builtin_plugins.rag.services.ingest import readable_documents
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
@@ -96,7 +98,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [api]
+        return [api, hooks]
 
     @hookimpl
     def name_embedding_models(self, platform: Platform) -> Sequence[tuple[str, str]]:
@@ -282,6 +284,33 @@ class RagPlugin(Plugin):
         return await plugin_documents.release_document(caller, knowledge_base_id, key, path)
 
     @hookimpl
+    def grant_documents(
+        self,
+        unit: Unit,
+        knowledge_base_id: str,
+        readers_by_key: Mapping[str, api.DocumentReaders | None],
+    ) -> int:
+        return audiences.grant(unit, knowledge_base_id, readers_by_key)
+
+    @hookimpl
+    def set_reader_members(self, unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -> int:
+        return audiences.set_members(unit, holder, members)
+
+    @hookimpl
+    def drop_audiences(self, unit: Unit, holder: str) -> int:
+        return audiences.drop(unit, holder)
+
+    @hookimpl
+    def count_unreadable_documents(self, session: Session, knowledge_base_id: str, holder: str) -> int:
+        return audiences.count_unreadable(session, knowledge_base_id, holder)
+
+    @hookimpl
+    async def list_document_readers(
+        self, caller: Caller, knowledge_base_id: str, document_id: str
+    ) -> api.DocumentAudience:
+        return await explaining.list_document_readers(caller, knowledge_base_id, document_id)
+
+    @hookimpl
     async def describe_document(
         self, caller: Caller, knowledge_base_id: str, document_id: str, metadata: Mapping[str, Any]
     ) -> bool:
@@ -305,6 +334,10 @@ class RagPlugin(Plugin):
     @hookimpl
     def select_knowledge_bases(self, scope: Scope) -> Select[str]:
         return seen_bases(scope)
+
+    @hookimpl
+    def select_readable_documents(self, scope: Scope) -> Select[str]:
+        return readable_documents(scope)
 
     @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:

@@ -30,6 +30,7 @@ from kernel.sdk import (
     Caller,
     HeldBlobs,
     Platform,
+    Scope,
     Unit,
     audit,
     scope_of,
@@ -45,21 +46,26 @@ _EMBEDDED_AT_ONCE = 96
 
 
 async def find(caller: Caller, kb_id: str) -> rag.WholeBase:
-    """The knowledge base to export, noted in the audit log. Raises KnowledgeBaseNotFound, NotOwner."""
+    """The knowledge base to export, noted in the audit log.
+
+    Raises KnowledgeBaseNotFound, NotOwner, UnreadableDocuments.
+    """
     scope = await scope_of(caller.platform, caller.principal)
     contents = caller.platform.resource(rag.CONTENTS)
 
     def note(unit: Unit) -> rag.WholeBase:
         base = contents.find_own(unit, scope, kb_id)
+        contents.require_readable(unit.session, scope, kb_id)
         audit(unit, "rag.knowledge_base.exported", "knowledge_base", kb_id, origin=caller.origin)
         return base
 
     return await caller.platform.database.write(note)
 
 
-async def pieces(platform: Platform, base: rag.WholeBase, made_by: str) -> AsyncGenerator[bytes, None]:
-    """The file's bytes. Documents that change or are deleted meanwhile are left out."""
-    export = _Export(platform, base)
+async def pieces(caller: Caller, base: rag.WholeBase, made_by: str) -> AsyncGenerator[bytes, None]:
+    """The file's bytes. Documents that change, go, or may no longer be read meanwhile are left out."""
+    platform, scope = caller.platform, await scope_of(caller.platform, caller.principal)
+    export = _Export(platform, scope, base)
     async with aclosing(export.documents()) as written:
         async for piece in written:
             yield piece
@@ -71,8 +77,9 @@ async def pieces(platform: Platform, base: rag.WholeBase, made_by: str) -> Async
 class _Export:
     """One export in progress."""
 
-    def __init__(self, platform: Platform, base: rag.WholeBase) -> None:
+    def __init__(self, platform: Platform, scope: Scope, base: rag.WholeBase) -> None:
         self._platform = platform
+        self._scope = scope
         self._base = base
         self._pipe = ZipBuffer()
         self._zip = zipfile.ZipFile(self._pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
@@ -83,7 +90,10 @@ class _Export:
     async def documents(self) -> AsyncGenerator[bytes, None]:
         """The rows of each completed document."""
         contents = self._platform.resource(rag.CONTENTS)
-        for document in await self._platform.database.read(contents.completed, self._base.id):
+        read, scope = self._platform.database.read, self._scope
+        for document in await read(contents.completed, scope, self._base.id):
+            if not await read(contents.may_read, scope, document.id):
+                continue
             found = await self._passages(document.id)
             if found is None:
                 continue

@@ -6,7 +6,13 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from builtin_plugins.rag.api import KB_CREATE, EmptyDocument, KnowledgeBaseNotFound, NotOwner
+from builtin_plugins.rag.api import (
+    KB_CREATE,
+    EmptyDocument,
+    KnowledgeBaseNotFound,
+    NotOwner,
+    UnreadableDocuments,
+)
 from builtin_plugins.rag_exchange import exporting, importing
 from builtin_plugins.rag_exchange.importing import ImportStarted
 from builtin_plugins.rag_exchange.settings import RagExchangeSettings
@@ -34,14 +40,14 @@ _MADE_BY = "0.1.0"
     access=AUTHENTICATED,
     media_type="application/zip",
     returns=bytes,
-    errors=(KnowledgeBaseNotFound, NotOwner),
+    errors=(KnowledgeBaseNotFound, NotOwner, UnreadableDocuments),
     long=True,
 )
 async def export(ctx: Context, kb_id: str) -> web.StreamResponse:
     """Download a knowledge base as one file: settings, originals, passages, vectors and evaluation sets."""
     base = await exporting.find(ctx.caller, kb_id)
     response = await ctx.start_download(f"{base.name[:100]}.kb.zip", "application/zip")
-    async with aclosing(exporting.pieces(ctx.platform, base, _MADE_BY)) as pieces:
+    async with aclosing(exporting.pieces(ctx.caller, base, _MADE_BY)) as pieces:
         async for piece in pieces:
             await response.write(piece)
     await response.write_eof()

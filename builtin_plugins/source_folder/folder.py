@@ -14,21 +14,16 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from builtin_plugins.source_folder.settings import FolderSettings, SourceFolderSettings
 from builtin_plugins.sources.api import (
-    DocumentSource,
     ItemFault,
     ItemVanished,
     Listing,
     ListingEnd,
     ListingIncomplete,
     SourceItem,
-    SourceKind,
     SourceMisplaced,
-    SourceSetup,
     SourceUnreachable,
 )
-from kernel.sdk import split_list
 
 _AT_ONCE: Final = 500
 _PORTION: Final = 1024 * 1024
@@ -168,17 +163,3 @@ def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
             "This folder may not be a source; the operator can allow it in PLATFORM_SOURCE_FOLDERS"
         )
     return place
-
-
-@asynccontextmanager
-async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
-    """Open a source of this kind. Raises SourceMisplaced, SourceUnreachable."""
-    settings = FolderSettings.model_validate(setup.settings.model_dump())
-    allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)
-    place = await asyncio.to_thread(allowed_folder, settings.path, allowed)
-    if not await asyncio.to_thread(os.path.isdir, place):
-        raise SourceUnreachable("The folder is not there, or the server may not see it")
-    yield FolderSource(place)
-
-
-FOLDER: Final = SourceKind("folder", "Folder on the server", FolderSettings, open_folder)

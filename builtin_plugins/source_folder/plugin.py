@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from builtin_plugins.source_folder.folder import FOLDER
+from builtin_plugins.source_folder.kind import FOLDER
 from builtin_plugins.source_folder.settings import SourceFolderSettings
 from builtin_plugins.sources.api import SourceKind
 from kernel.sdk import Plugin, hookimpl

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernel.sdk import Settings
@@ -29,4 +31,16 @@ class FolderSettings(BaseModel):
         min_length=1,
         max_length=1000,
         description="The folder on the server, below one that the operator allows.",
+    )
+    rights: Literal["knowledge_base", "posix"] = Field(
+        "knowledge_base",
+        title="Who may read",
+        description="Everybody who sees the knowledge base, or whoever may read a file on the server.",
+    )
+    email_domain: str | None = Field(
+        None,
+        title="E-mail domain",
+        max_length=255,
+        pattern=r"^[A-Za-z0-9.-]+$",
+        description="With it, the user ann of the server has the address ann@domain; only for `posix`.",
     )

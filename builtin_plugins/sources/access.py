@@ -36,6 +36,16 @@ class SourceSight:
             raise DocumentsUnavailable()
         return found
 
+    @property
+    def documents(self) -> Select[str]:
+        """The ids of the documents that may be read. Raises DocumentsUnavailable."""
+        found = self._platform.hooks.ask_now(
+            rag.select_readable_documents, platform=self._platform, scope=self._scope
+        )
+        if found is None:
+            raise DocumentsUnavailable()
+        return found
+
     def require_visible(self, session: Session, base: str) -> None:
         """Raise SourcedBaseNotFound unless the knowledge base is visible."""
         if session.scalar(select(literal(base).in_(self.bases))) is not True:

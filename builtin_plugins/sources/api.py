@@ -18,12 +18,14 @@ from builtin_plugins.sources.protocol import ItemVanished as ItemVanished
 from builtin_plugins.sources.protocol import Listing as Listing
 from builtin_plugins.sources.protocol import ListingEnd as ListingEnd
 from builtin_plugins.sources.protocol import ListingIncomplete as ListingIncomplete
+from builtin_plugins.sources.protocol import SourceDirectory as SourceDirectory
 from builtin_plugins.sources.protocol import SourceFault as SourceFault
 from builtin_plugins.sources.protocol import SourceGrant as SourceGrant
 from builtin_plugins.sources.protocol import SourceGroup as SourceGroup
 from builtin_plugins.sources.protocol import SourceItem as SourceItem
 from builtin_plugins.sources.protocol import SourceKind as SourceKind
 from builtin_plugins.sources.protocol import SourceMisplaced as SourceMisplaced
+from builtin_plugins.sources.protocol import SourcePerson as SourcePerson
 from builtin_plugins.sources.protocol import SourceSetup as SourceSetup
 from builtin_plugins.sources.protocol import SourceThrottled as SourceThrottled
 from builtin_plugins.sources.protocol import SourceUnreachable as SourceUnreachable
@@ -34,6 +36,6 @@ from kernel.sdk import hookspec
 def register_sources() -> Sequence[SourceKind]:
     """Kinds of sources that knowledge bases can keep in step with.
 
-    A kind whose name is taken is refused, as is one with permissions of its own (`guarded`): no search
-    asks for those yet, so its documents would be open to everybody who sees the knowledge base.
+    A kind whose name is taken is refused. The documents of one with permissions of its own (`guarded`) are
+    read here only by accounts that correspond to people who may read them there.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
 
 from builtin_plugins.sources import api
 from builtin_plugins.sources.errors import KindUnavailable
@@ -13,11 +12,6 @@ from builtin_plugins.sources.protocol import SourceKind
 from kernel.sdk import PLUGIN_STATES, Platform, ResourceKey, Unprocessable
 
 log = logging.getLogger("platform.sources")
-
-_GUARDED: Final = (
-    "it has permissions of its own, which no search asks for yet: everybody who sees the knowledge base "
-    "could read its documents"
-)
 
 
 class SourceKinds:
@@ -37,14 +31,10 @@ class SourceKinds:
                 self._take(plugin, kind)
 
     def _take(self, plugin: str, kind: SourceKind) -> None:
-        reason = None
-        if kind.guarded:
-            reason = _GUARDED
-        elif kind.name in self._kinds:
-            reason = f"the plugin '{self._kinds[kind.name][0]}' has a kind of this name"
-        if reason is None:
+        if kind.name not in self._kinds:
             self._kinds[kind.name] = (plugin, kind)
             return
+        reason = f"the plugin '{self._kinds[kind.name][0]}' has a kind of this name"
         self.refused[f"{plugin}:{kind.name}"] = reason
         log.error("the kind of source '%s' of '%s' is refused: %s", kind.name, plugin, reason)
 

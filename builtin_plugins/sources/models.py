@@ -41,6 +41,19 @@ class SourceRecord(Base):
     problem: Mapped[str | None] = mapped_column(Text)
     leaving: Mapped[str | None] = mapped_column(String(8))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    is_guarded: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether its documents have the readers that they have there."""
+    rights_seconds: Mapped[int | None] = mapped_column(Integer)
+    """How often its permissions are read between runs; None as often as is usual."""
+    rights_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """The moment of those that count now: when reading them began."""
+    rights_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+    rights_mark: Mapped[str | None] = mapped_column(Text)
+    rights_pass: Mapped[str | None] = mapped_column(String(36))
+    """The latest reading of permissions; an earlier one writes no longer."""
+    rights_problem: Mapped[str | None] = mapped_column(Text)
+    is_closed: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether nobody may read its documents, because its permissions were not read for too long."""
 
 
 class ItemRecord(Base):
@@ -86,6 +99,52 @@ class ItemRecord(Base):
     listed_by: Mapped[str | None] = mapped_column(String(36))
     is_gone: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether the last listing named it as gone, or a filter now leaves it out."""
+    readers: Mapped[str | None] = mapped_column(Text)
+    """Who may read it there, as JSON (`services/rights/readers.py`); None as long as that isn't known."""
+    granted_by: Mapped[str | None] = mapped_column(String(36))
+    """The pass of a listing that said so itself."""
+
+
+class PrincipalRecord(Base):
+    """A person or a group at a guarded source. `digest` is that of the id there.
+
+    `people` and `groups` are the ids of who is in a group. `accounts` is for how many accounts it
+    stands here, -1 for everybody who sees the knowledge base.
+    """
+
+    __tablename__ = "sources_principal"
+    __table_args__ = (Index("uq_sources_principal_digest", "source_id", "kind", "digest", unique=True),)
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    source_id: Mapped[str] = mapped_column(ForeignKey(SourceRecord.id, ondelete="CASCADE"))
+    kind: Mapped[str] = mapped_column(String(8))
+    digest: Mapped[str] = mapped_column(String(64))
+    principal: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(String(255))
+    email_key: Mapped[str | None] = mapped_column(String(320))
+    issuer: Mapped[str | None] = mapped_column(String(512))
+    subject: Mapped[str | None] = mapped_column(String(512))
+    people: Mapped[Any] = mapped_column(json_type())
+    groups: Mapped[Any] = mapped_column(json_type())
+    accounts: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+
+
+class CounterpartRecord(Base):
+    """What a person or group at a source is here, as the owner of the knowledge base says.
+
+    `target` is ``account``, ``team``, ``everyone`` or ``nobody``; it takes the place of the e-mail address.
+    """
+
+    __tablename__ = "sources_counterpart"
+    __table_args__ = (Index("ix_sources_counterpart_digest", "source_id", "kind", "digest"),)
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    source_id: Mapped[str] = mapped_column(ForeignKey(SourceRecord.id, ondelete="CASCADE"))
+    kind: Mapped[str] = mapped_column(String(8))
+    digest: Mapped[str] = mapped_column(String(64))
+    principal: Mapped[str] = mapped_column(Text)
+    target: Mapped[str] = mapped_column(String(8))
+    target_id: Mapped[int | None] = mapped_column(Integer)
 
 
 class RunRecord(Base):

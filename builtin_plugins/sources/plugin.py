@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api as rag
 from builtin_plugins.sources import api
+from builtin_plugins.sources.handlers import rights
 from builtin_plugins.sources.handlers.routes import routes
-from builtin_plugins.sources.kinds import SOURCE_KINDS, SourceKinds, open_kinds
+from builtin_plugins.sources.kinds import SOURCE_KINDS, open_kinds
 from builtin_plugins.sources.models import Base
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, count_with, remove_with
+from builtin_plugins.sources.services.rights.clock import RIGHTS_CLOCK, open_clock
+from builtin_plugins.sources.services.rights.leaks import find_leaks
+from builtin_plugins.sources.services.rights.refreshing import FOLLOW_ACCOUNTS, REFRESH_RIGHTS, note_account
 from builtin_plugins.sources.services.running import RUN_SOURCE
 from builtin_plugins.sources.services.runs import TICK
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import (
+    Diagnostic,
     HealthCheck,
     JobRef,
     Platform,
@@ -41,7 +46,7 @@ class SourcesPlugin(Plugin):
     version = "0.1.0"
     description = "Keeps knowledge bases in step with folders, repositories and servers"
     author = "Platform"
-    requires = ("owner_secrets", "rag")
+    requires = ("accounts", "owner_secrets", "rag")
 
     @hookimpl
     def register_commands(self) -> Sequence[tuple[str, Typer]]:
@@ -63,19 +68,29 @@ class SourcesPlugin(Plugin):
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
-        return [routes]
+        return [routes, rights.routes]
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [RUN_SOURCE, REMOVE_SOURCE, TICK]
+        return [RUN_SOURCE, REMOVE_SOURCE, REFRESH_RIGHTS, FOLLOW_ACCOUNTS, TICK]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[SourceKinds]]:
-        return [Resource(SOURCE_KINDS, open_kinds)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return [Resource(SOURCE_KINDS, open_kinds), Resource(RIGHTS_CLOCK, open_clock)]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("sources", _check, service="rag-pipeline")]
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return [Diagnostic("leaks", find_leaks)]
+
+    @hookimpl
+    def on_account_event(self, unit: Unit, change: str) -> None:
+        """Let people at sources stand for the account, or no longer, at once."""
+        if change not in ("signed_in", "refreshed"):
+            note_account(unit)
 
     @hookimpl
     def remove_derived(

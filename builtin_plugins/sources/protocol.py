@@ -14,13 +14,56 @@ from kernel.sdk import Platform
 
 
 @dataclass(frozen=True, slots=True)
+class SourcePerson:
+    """A person at the source, under the id by which grants and groups name them.
+
+    `email` is an address that the source has verified; one that people enter themselves is none. `issuer` and
+    `subject` are those of the identity provider through which they sign in there.
+    """
+
+    id: str
+    name: str = ""
+    email: str | None = None
+    issuer: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGroup:
+    """A group at the source: the ids of the people and of the groups that are in it."""
+
+    id: str
+    name: str = ""
+    people: Sequence[str] = ()
+    groups: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDirectory:
+    """The people and groups at a source, all of them."""
+
+    people: Sequence[SourcePerson] = ()
+    groups: Sequence[SourceGroup] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGrant:
+    """Who may read an item: people and groups by id; `everybody`, also people who are unknown there."""
+
+    people: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    everybody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SourceItem:
     """A document at its source, as a listing names it.
 
     `identity` stays the same as long as it is the same document there, `etag` changes whenever its content
     does. `path` is where it is, with slashes; `link` opens the original in a browser. `fingerprint` is that
     of its content: an item that is gone and a new one with the same fingerprint are one that was moved.
-    `unavailable` says why it can't be opened, if the listing shows that already.
+    `unavailable` says why it can't be opened, if the listing shows that already. `grant` says who may read
+    it, if the listing of a guarded source does; otherwise, it is asked for.
     """
 
     identity: str
@@ -33,6 +76,7 @@ class SourceItem:
     details: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str | None = None
     unavailable: str | None = None
+    grant: SourceGrant | None = None
 
     @property
     def name(self) -> str:
@@ -77,32 +121,28 @@ class DocumentSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SourceGroup:
-    """A group at the source, and who is in it: verified e-mail addresses."""
-
-    id: str
-    members: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceGrant:
-    """Who may read an item: accounts by e-mail address, groups by id, or everybody."""
-
-    people: Sequence[str] = ()
-    groups: Sequence[str] = ()
-    everybody: bool = False
-
-
 class GuardedSource(DocumentSource, Protocol):
-    """A source with permissions of its own."""
+    """A source with permissions of its own.
 
-    def groups(self) -> AsyncGenerator[SourceGroup, None]:
-        """The groups at the source, all of them. Raises SourceFault."""
+    What holds of every answer: it is the state at the source at some moment after it was asked for; what
+    can't be read is a fault or left out, never open; who is denied something there is in no grant for it.
+    """
+
+    async def rights_mark(self) -> str | None:
+        """A text that differs after every change of the directory or a grant; None if it takes as long to
+        find as these. Raises SourceFault.
+        """
         ...
 
-    async def grants(self, item: SourceItem) -> SourceGrant:
-        """Who may read an item; nobody else may. Raises SourceFault."""
+    async def directory(self) -> SourceDirectory:
+        """All people and groups that grants name. Raises SourceFault, also if only a part can be read."""
+        ...
+
+    async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
+        """Who may read these items, by identity; nobody may read one that is left out. Raises SourceFault.
+
+        The items are as they were listed last, without `link`; at most 500. Their content is not read.
+        """
         ...
 
 
@@ -121,8 +161,8 @@ class SourceKind:
     """A kind of source, as a plugin registers it.
 
     `settings` is the model of its settings, whose schema becomes a form. `secret` says what the credential
-    is, if it takes one ("Access token"). `guarded`: it has permissions of its own, and `open` gives a
-    GuardedSource. `open` may raise SourceFault.
+    is, if it takes one ("Access token"). `guarded`: it has permissions of its own, always or with these
+    settings, and `open` gives a GuardedSource. `open` may raise SourceFault.
     """
 
     name: str
@@ -130,7 +170,11 @@ class SourceKind:
     settings: type[BaseModel]
     open: Callable[[SourceSetup], AbstractAsyncContextManager[DocumentSource]]
     secret: str | None = None
-    guarded: bool = False
+    guarded: bool | Callable[[BaseModel], bool] = False
+
+    def is_guarded(self, settings: BaseModel) -> bool:
+        """Whether a source with these settings has permissions of its own."""
+        return self.guarded(settings) if callable(self.guarded) else self.guarded
 
 
 class SourceFault(Exception):

@@ -15,9 +15,11 @@ from kernel.sdk import READABLE, Body, PageQuery, example
 SourceName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 Schedule = Annotated[str | None, Field(max_length=64), AfterValidator(checked_schedule)]
 Credential = Annotated[SecretStr | None, Field(max_length=65_536)]
+RightsSeconds = Annotated[int | None, Field(ge=15, le=86_400)]
 ItemState = Literal["waiting", "stored", "skipped", "failed", "deleted_here"]
 
 _SETTINGS = "As the schema of the kind says: `GET /v1/rag/source-kinds`."
+_RIGHTS = "How often its permissions are read between runs, in seconds; null for every 30."
 _SCHEDULE = "Five cron fields, or @hourly, @daily, @weekly; null for runs by hand and by push alone."
 
 
@@ -27,6 +29,9 @@ class SourceKindOut(BaseModel):
     name: str
     title: str
     settings_schema: dict[str, Any] = Field(description="JSON Schema of its settings.")
+    guarded: Literal["always", "never", "depends"] = Field(
+        description="Whether it has permissions of its own, or its settings decide that."
+    )
     secret: str | None = Field(description="What its credential is, if it takes one.")
 
 
@@ -57,6 +62,7 @@ class SourceCreate(SourceTest):
     name: SourceName
     filters: SourceFilters = Field(default_factory=SourceFilters)
     schedule: Schedule = Field(None, description=_SCHEDULE)
+    rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
 
 
 class SourceUpdate(Body):
@@ -69,6 +75,7 @@ class SourceUpdate(Body):
     secret: Credential = Field(None, description="A new credential; null keeps the one that there is.")
     filters: SourceFilters | None = None
     schedule: Schedule = Field(None, description=_SCHEDULE)
+    rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
 
 
 class SampleItem(BaseModel):
@@ -84,7 +91,10 @@ class SourceTested(BaseModel):
 
     ok: bool
     problem: str | None
-    items: list[SampleItem]
+    found: int = Field(description="How many items were listed, at most 10.")
+    items: list[SampleItem] = Field(
+        description="These items; none of a source with permissions of its own: not all may see them."
+    )
 
 
 class SourceRunOut(BaseModel):
@@ -129,6 +139,8 @@ class SourceOut(BaseModel):
     last_run: SourceRunOut | None
     missing: int | None = Field(description="Documents that a run would delete that waits to be confirmed.")
     items: dict[str, int] = Field(description="Its items by state.")
+    is_guarded: bool = Field(description="Whether its documents have the readers that they have there.")
+    rights_seconds: int | None = Field(description="How often its permissions are read between runs.")
 
 
 class SourcesOut(BaseModel):

@@ -30,4 +30,11 @@ class SourcesSettings(Settings):
         le=10_000_000,
         description="Items that a source may have; a run with more fails.",
     )
+    sources_rights_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="If the permissions at a source can't be read for so many hours, nobody may read its "
+        "documents until they can.",
+    )
     sources_run_days: int = Field(30, ge=1, le=3650, description="Days for which runs are kept.")

@@ -122,6 +122,10 @@ class TenancyPlugin(Plugin):
         return memberships.members_query(organization_id)
 
     @hookimpl
+    def select_team_members(self, team_id: int) -> Select[int]:
+        return memberships.team_members_query(team_id)
+
+    @hookimpl
     async def find_audited_organizations(
         self, platform: Platform, principal: Principal, organization_id: int | None
     ) -> Sequence[int]:

@@ -2,6 +2,9 @@
 
     python -m tests.benchmarks.filters                       SQLite and FAISS
     python -m tests.benchmarks.filters postgresql://…        PostgreSQL, with pgvector if it is there
+    python -m tests.benchmarks.filters --readers …           documents with readers instead of filters
+
+With `--readers`, each document has one of 50 groups for readers, and the accounts are in some of them.
 
 Prints the median time of a hybrid search with each filter, and how many times that of one without it is;
 each search has its own question. A store keeps what a filter left until something changes, so the first
@@ -22,18 +25,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from builtin_plugins.pgvector.setup import open_vector_store
 from builtin_plugins.rag.filters.binding import FilterSource, bind, parse_filter
 from builtin_plugins.rag.metadata.kinds import value_of
-from builtin_plugins.rag.models import Document, MetadataField, MetadataValue
+from builtin_plugins.rag.models import Document, KnowledgeBase, MetadataField, MetadataValue
 from builtin_plugins.rag.plugin import RagPlugin
+from builtin_plugins.rag.rights.audiences import DocumentReaders, set_members, settle_audience
 from builtin_plugins.vectors.api import Point, Query, SqlVectorStore
 from builtin_plugins.vectors.plugin import VectorsPlugin
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
-from kernel.sdk import utc_now
+from kernel.sdk import Scope, utc_now
 from kernel.settings.loading import KernelSettings
 
 DIMENSION: Final = 384
@@ -42,6 +46,9 @@ WORDS: Final = [
     f"{a}{b}{c}" for a in ("ber", "kai", "mol", "tor") for b in "aeiou" for c in ("n", "rt", "st", "l")
 ]
 BATCH: Final = 2000
+GROUPS: Final = 50
+HOLDER: Final = "benchmark:1"
+SERVICE: Final = Scope(None, everything=True)
 
 
 def filters(count: int) -> Mapping[str, Any]:
@@ -112,7 +119,13 @@ async def fill(database: Database, vectors: SqlVectorStore, count: int) -> None:
 
 
 async def measured(
-    database: Database, vectors: SqlVectorStore, wanted: Any, tries: int, *, hybrid: bool
+    database: Database,
+    vectors: SqlVectorStore,
+    wanted: Any,
+    tries: int,
+    *,
+    hybrid: bool,
+    reader: Scope = SERVICE,
 ) -> tuple[float, float, int]:
     """The median time of a search in milliseconds, that of the first, and how many passages it finds."""
     chance, texts = np.random.default_rng(1), random.Random(1)
@@ -121,17 +134,54 @@ async def measured(
         drawn = chance.normal(size=DIMENSION).astype(np.float32)
         vector, text = drawn / np.linalg.norm(drawn), " ".join(texts.choices(WORDS, k=6))
         started = time.perf_counter()
-        groups = None
-        if wanted is not None:
-            sent = FilterSource(parse_filter(wanted, ()))
-            groups = (await database.read(bind, [BASE], [sent])).groups(BASE)
+        sent = [] if wanted is None else [FilterSource(parse_filter(wanted, ()))]
+        groups = (await database.read(bind, reader, [BASE], sent)).groups(BASE)
         hits = await vectors.search(BASE, Query(vector, 10, text=text if hybrid else None, groups=groups))
         times.append((time.perf_counter() - started) * 1000)
         found = max(found, len(hits))
     return statistics.median(times), times[0], found
 
 
-async def run(url: str | None, count: int, tries: int) -> None:
+async def guard(database: Database, count: int) -> None:
+    """Give each document the readers of one of the groups, and each account some of these groups."""
+
+    def write(unit: Unit) -> None:
+        unit.session.execute(insert(KnowledgeBase), [base_row()])
+        names = [f"{HOLDER}:group:{one}" for one in range(GROUPS)]
+        made = [settle_audience(unit, DocumentReaders(HOLDER, [name])) for name in names]
+        for number, audience in enumerate(made):
+            own = [str(uuid.UUID(int=one * 7919 + 1)) for one in range(number, count, GROUPS)]
+            for start in range(0, len(own), BATCH):
+                some = Document.id.in_(own[start : start + BATCH])
+                unit.session.execute(update(Document).where(some).values(audience_id=audience))
+        accounts = {name: [of for of in ACCOUNTS if at < of] for at, name in enumerate(names)}
+        set_members(unit, HOLDER, accounts)
+
+    await database.write(write)
+
+
+ACCOUNTS: Final = (1, 5, 25, 50)
+"""Their ids are the numbers of groups that they are in."""
+
+
+def base_row() -> dict[str, Any]:
+    """The knowledge base, which is looked at for documents with readers."""
+    texts = {"id": BASE, "name": "", "description": "", "embedding_model": "", "visibility": "shared"}
+    return {**texts, "chunk_size": 1000, "chunk_overlap": 0, "created_at": utc_now(), "publishing": "owner"}
+
+
+async def _with_readers(
+    database: Database, vectors: SqlVectorStore, plain: float, tries: int, *, hybrid: bool
+) -> None:
+    for account in ACCOUNTS:
+        took, first, found = await measured(
+            database, vectors, None, tries, hybrid=hybrid, reader=Scope(account)
+        )
+        name = f"{100 * account // GROUPS} % readable"
+        print(f"  {name:30} {took:7.1f} ms  {took / plain:5.2f} ×, first {first:6.1f} ms, {found} found")
+
+
+async def run(url: str | None, count: int, tries: int, *, readers: bool) -> None:
     with tempfile.TemporaryDirectory() as home:
         database = Database(KernelSettings(home=Path(home), database_url=url).sqlalchemy_url)
         await migrate.upgrade(database, migrate.kernel_owner(), {})
@@ -143,6 +193,8 @@ async def run(url: str | None, count: int, tries: int) -> None:
         started = time.perf_counter()
         await fill(database, vectors, count)
         await vectors.settled()
+        if readers:
+            await guard(database, count)
         print(
             f"{type(vectors).__name__}, {count:,} documents, filled in {time.perf_counter() - started:.0f} s"
         )
@@ -150,6 +202,9 @@ async def run(url: str | None, count: int, tries: int) -> None:
             await measured(database, vectors, {"tenth": "1"}, 1, hybrid=hybrid)  # loads the indexes
             plain, _, _ = await measured(database, vectors, None, tries, hybrid=hybrid)
             print(f"{'hybrid' if hybrid else 'vectors only'}: without a filter {plain:.1f} ms")
+            if readers:
+                await _with_readers(database, vectors, plain, tries, hybrid=hybrid)
+                continue
             for name, wanted in filters(count).items():
                 took, first, found = await measured(database, vectors, wanted, tries, hybrid=hybrid)
                 print(
@@ -164,5 +219,6 @@ if __name__ == "__main__":
     parser.add_argument("url", nargs="?")
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--tries", type=int, default=15)
+    parser.add_argument("--readers", action="store_true")
     given = parser.parse_args()
-    asyncio.run(run(given.url, given.documents, given.tries))
+    asyncio.run(run(given.url, given.documents, given.tries, readers=given.readers))

@@ -31,6 +31,7 @@ from builtin_plugins.extractive_answers.answering import answer
 from builtin_plugins.inference import api as inference
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.answering.matching import asked_words, quotable
+from builtin_plugins.rag.filters.binding import bound
 from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions import asking
 from builtin_plugins.rag.questions.question import Inquiry
@@ -184,11 +185,12 @@ async def searching(
     clock = Clock(engine)
     for number in range(QUESTIONS):
         question, most = asked(number), CANDIDATES.get(method, 5)
-        sought = Sought(words or question, most, imagined=imagined, question=question)
+        everything = await bound(caller, [base.id for base in bases])
+        sought = Sought(words or question, most, everything, imagined=imagined, question=question)
         found = await retrieve(caller.platform, bases, sought)
         if method == "auto":
             request = QueryRequest(question=question, rerank=True)
-            await reranked(Inquiry(caller, bases, request), found, RERANKED // 2, TOP_K)
+            await reranked(Inquiry(caller, bases, request, everything), found, RERANKED // 2, TOP_K)
         clock.lap()
     return clock.read()
 

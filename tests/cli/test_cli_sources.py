@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.cli.test_cli_ingest import signed_in
@@ -47,6 +49,40 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
     assert (await terminal("sources", "add", "Rules", "--kind", "git", *digits)).exit_code == 0
 
 
+async def test_rights_at_a_source(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
+    """Who has no counterpart is listed, and gets one; a document says who reads it."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "open.txt").write_text("Rule 1 says 7.")
+    for place in (folder / "open.txt", folder, *folder.parents):
+        if place.stat().st_mode & 0o005 != 0o005:
+            place.chmod(0o755)
+    env = {"PLATFORM_SOURCE_FOLDERS": str(tmp_path)}
+    running = await start_platform("sources", "source_folder", HashEmbeddings(), env=env)
+    terminal = await signed_in(cli, running, tmp_path / "client")
+    (folder.parent / "first.txt").write_text("First.")
+    first = await terminal("ingest", str(folder.parent / "first.txt"), "--kb", "Rules")
+    assert first.exit_code == 0, first.output
+    guarded = ("--set", f"path={folder}", "--set", "rights=posix")
+    added = await terminal("sources", "add", "Rules", "--kind", "folder", *guarded)
+    assert added.exit_code == 0, added.output
+    [source] = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)
+    await running.run_jobs()
+    shown = json.loads((await terminal("sources", "rights", source["id"], "--json")).stdout)
+    assert "root" in {one["principal"] for one in shown["unmapped"]}
+    mapped = await terminal("sources", "map", source["id"], "root", "--to", "nobody")
+    assert mapped.exit_code == 0, mapped.output
+    shown = json.loads((await terminal("sources", "rights", source["id"], "--json")).stdout)
+    assert ("root", "person") not in {(one["principal"], one["kind"]) for one in shown["unmapped"]}
+    documents = await running.platform.database.read(_document_ids)
+    why = json.loads(
+        (await terminal("sources", "why", documents["open.txt"], "--kb", "Rules", "--json")).stdout
+    )
+    assert why["readers"] == {"everybody": True, "source": "folder", "readers": []}
+    wrong = await terminal("sources", "map", source["id"], "root", "--to", "somewhere")
+    assert wrong.exit_code != 0
+
+
 def _document_ids(session: object) -> dict[str, str]:
     from sqlalchemy import text
     from sqlalchemy.orm import Session
@@ -56,8 +92,9 @@ def _document_ids(session: object) -> dict[str, str]:
     return {row.filename: row.id for row in rows}
 
 
-def test_a_new_kind_passes_the_suite(cli: Cli, tmp_path: Path) -> None:
-    made = cli("sources", "new", "acme-drive", "--into", str(tmp_path))
+@pytest.mark.parametrize("guarded", [(), ("--guarded",)])
+def test_a_new_kind_passes_the_suite(cli: Cli, tmp_path: Path, guarded: tuple[str, ...]) -> None:
+    made = cli("sources", "new", "acme-drive", "--into", str(tmp_path), *guarded)
     assert made.exit_code == 0, made.output
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=tmp_path / "acme-drive", capture_output=True, text=True, check=False)

@@ -80,13 +80,22 @@ class Keeper(Client):
         made = await self._call("POST", f"/v1/rag/knowledge-bases/{self.base}/sources", json=body)
         self.source = f"/v1/rag/sources/{made['id']}"
 
+    async def share(self) -> None:
+        """Let everybody see the knowledge base."""
+        await self._call("PATCH", f"/v1/rag/knowledge-bases/{self.base}", json={"visibility": "shared"})
+
+    async def add_guarded(self, url: str) -> None:
+        body = {"kind": "intranet", "name": "Intranet", "settings": {"url": url}}
+        made = await self._call("POST", f"/v1/rag/knowledge-bases/{self.base}/sources", json=body)
+        self.source = f"/v1/rag/sources/{made['id']}"
+
     async def begin(self) -> None:
         """Begin a run, or find the one under way; tried until it is acknowledged."""
         await self._persistently("POST", f"{self.source}/run", json={})
 
-    async def end(self) -> dict[str, Any]:
+    async def end(self, seconds: float = 180) -> dict[str, Any]:
         """The run once it has ended."""
-        async with asyncio.timeout(180):
+        async with asyncio.timeout(seconds):
             while True:
                 listed = await self._persistently("GET", f"{self.source}/runs")
                 [run, *_] = listed["items"]

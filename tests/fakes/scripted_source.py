@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,8 +15,12 @@ from builtin_plugins.sources.api import (
     ItemVanished,
     Listing,
     ListingEnd,
+    SourceDirectory,
+    SourceGrant,
+    SourceGroup,
     SourceItem,
     SourceKind,
+    SourcePerson,
     SourceSetup,
 )
 from kernel.sdk import Plugin, hookimpl
@@ -37,6 +41,7 @@ class Shelf:
     `identities` are those of paths that have another; `pages` lists more than there is; `listing` and
     `opening` may raise a fault when this many items were listed, or this path is opened; `cut` ends the
     listing after so many items, without its end. With a `cursor`, a listing that begins there has no changes.
+    `grants` are by path; `reading_rights` may raise a fault when it is called with what is read.
     """
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -49,6 +54,12 @@ class Shelf:
     cursor: str | None = None
     fingerprints: bool = True
     fetched: list[str] = field(default_factory=list)
+    people: dict[str, SourcePerson] = field(default_factory=dict)
+    groups: dict[str, SourceGroup] = field(default_factory=dict)
+    grants: dict[str, SourceGrant] = field(default_factory=dict)
+    grants_listed: bool = False
+    mark: str | None = None
+    reading_rights: Callable[[str], object] = lambda _: None
     secrets: list[str | None] = field(default_factory=list)
 
 
@@ -77,6 +88,7 @@ class ShelfSource:
                 link=f"https://shelf.example.org/{path}",
                 details={"shelf": "first"},
                 fingerprint=digest if shelf.fingerprints else None,
+                grant=shelf.grants.get(path, SourceGrant()) if shelf.grants_listed else None,
             )
         shelf.listing(len(shelf.contents))
         yield ListingEnd(shelf.cursor)
@@ -96,6 +108,25 @@ class ShelfSource:
         yield pieces()
 
 
+class GuardedShelfSource(ShelfSource):
+    """The same with permissions."""
+
+    async def rights_mark(self) -> str | None:
+        self._shelf.reading_rights("mark")
+        return self._shelf.mark
+
+    async def directory(self) -> SourceDirectory:
+        self._shelf.reading_rights("directory")
+        return SourceDirectory(list(self._shelf.people.values()), list(self._shelf.groups.values()))
+
+    async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
+        shelf = self._shelf
+        shelf.reading_rights("grants")
+        paths = {shelf.identities.get(path, path): path for path in shelf.contents}
+        listed = [one.identity for one in items if one.identity in paths]
+        return {one: shelf.grants[paths[one]] for one in listed if paths[one] in shelf.grants}
+
+
 @dataclass
 class ScriptedSources(Plugin):
     """Brings the kind `scripted`, and one with permissions of its own."""
@@ -107,7 +138,7 @@ class ScriptedSources(Plugin):
     def register_sources(self) -> Sequence[SourceKind]:
         return [
             SourceKind("scripted", "Scripted", ScriptedSettings, self._open, secret="Password"),
-            SourceKind("secretive", "Secretive", ScriptedSettings, self._open, guarded=True),
+            SourceKind("secretive", "Secretive", ScriptedSettings, self._open_guarded, guarded=True),
             SourceKind("scripted", "Again", ScriptedSettings, self._open),
         ]
 
@@ -116,3 +147,7 @@ class ScriptedSources(Plugin):
         shelf = self.shelves[setup.settings.model_dump()["shelf"]]
         shelf.secrets.append(None if setup.secret is None else setup.secret.get_secret_value())
         yield ShelfSource(shelf)
+
+    @asynccontextmanager
+    async def _open_guarded(self, setup: SourceSetup) -> AsyncIterator[DocumentSource]:
+        yield GuardedShelfSource(self.shelves[setup.settings.model_dump()["shelf"]])

@@ -22,6 +22,7 @@ CALLED_BY_LIBRARIES = {"process_result_value", "_prepare_hook", "seekable", "sel
 FOR_PLUGIN_AUTHORS = (
     "kernel/testing/",
     "builtin_plugins/sources/conformance.py",
+    "builtin_plugins/sources/conformance_rights.py",
     "builtin_plugins/vectors/conformance.py",
 )
 

@@ -14,7 +14,7 @@ from builtin_plugins.evaluation.errors import (
     RunNotFound,
     SetNotFound,
 )
-from builtin_plugins.evaluation.models import QuestionSet, Run
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet, Run
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Platform, Scope, scope_of
 
@@ -34,6 +34,13 @@ class EvaluationSight:
         if found is None:
             raise NoKnowledgeBases()
         return found
+
+    @property
+    def questions(self) -> ColumnElement[bool]:
+        """The condition for questions: not those that were made from documents that may not be read."""
+        spec, column = rag.select_readable_documents, EvaluationQuestion.document_id
+        found = self._platform.hooks.ask_now(spec, platform=self._platform, scope=self._scope)
+        return column.is_(None) if found is None else column.is_(None) | column.in_(found)
 
     def of_base(self, column: Any, base: str | None) -> ColumnElement[bool]:
         """The condition for rows of visible knowledge bases, or only of this one if it is visible."""

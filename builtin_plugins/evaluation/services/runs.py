@@ -117,7 +117,7 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
         ordered = (
             select(EvaluationQuestion.question, *columns)
             .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
-            .where(of)
+            .where(of, sight.questions)
             .order_by(Result.quality, Result.question_id)
         )
         rows = session.execute(ordered.limit(query.limit).offset(query.offset)).mappings()
@@ -131,7 +131,9 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
             )
             for row in rows
         ]
-        total = session.scalar(select(func.count()).select_from(Result).where(of)) or 0
+        seen = select(EvaluationQuestion.id).where(sight.questions)
+        counted = select(func.count()).select_from(Result).where(of, Result.question_id.in_(seen))
+        total = session.scalar(counted) or 0
         return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
@@ -151,7 +153,7 @@ async def compare(caller: Caller, run_id: str, query: CompareQuery) -> Compariso
 
     def read(session: Session) -> tuple[Configuration, Configuration, ByQuestion, ByQuestion]:
         mine, theirs = sight.run_of(session, run_id), sight.run_of(session, query.other)
-        now, before = load(session, mine.id), load(session, theirs.id)
+        now, before = (load(session, one.id, sight.questions) for one in (mine, theirs))
         return (
             _at(mine, query.configuration, "configuration"),
             _at(theirs, query.other_configuration, "other_configuration"),

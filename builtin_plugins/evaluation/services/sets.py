@@ -25,7 +25,7 @@ from builtin_plugins.evaluation.schemas import (
     SetCreate,
     SetOut,
 )
-from builtin_plugins.evaluation.services.access import sight_of
+from builtin_plugins.evaluation.services.access import EvaluationSight, sight_of
 from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
 from builtin_plugins.evaluation.services.generated_questions import ask_model
 from builtin_plugins.evaluation.services.generating import DraftQuestion, make_questions
@@ -68,7 +68,7 @@ async def list_page(caller: Caller, query: OfBase) -> Page[SetOut]:
         ordered = select(QuestionSet).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(QuestionSet).where(seen)) or 0
-        counts = _counts(session, [found.id for found in rows])
+        counts = _counts(session, sight, [found.id for found in rows])
         items = [_out(found, counts.get(found.id, 0)) for found in rows]
         return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -81,7 +81,7 @@ async def get(caller: Caller, set_id: str) -> SetOut:
 
     def read(session: Session) -> SetOut:
         found = sight.set_of(session, set_id)
-        return _out(found, _count(session, set_id))
+        return _out(found, _count(session, sight, set_id))
 
     return await caller.platform.database.read(read)
 
@@ -102,12 +102,13 @@ async def questions(caller: Caller, set_id: str, query: PageQuery) -> Page[Quest
         sight.set_of(session, set_id)
         ordered = (
             select(EvaluationQuestion)
-            .where(EvaluationQuestion.set_id == set_id)
+            .where(EvaluationQuestion.set_id == set_id, sight.questions)
             .order_by(EvaluationQuestion.id)
         )
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
         items = [QuestionOut.model_validate(row) for row in rows]
-        return Page(items=items, total=_count(session, set_id), limit=query.limit, offset=query.offset)
+        total = _count(session, sight, set_id)
+        return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -120,7 +121,7 @@ async def remove_question(caller: Caller, set_id: str, question_id: int) -> None
         sight.own_set(unit.session, set_id)
         found = unit.session.scalar(
             select(EvaluationQuestion).where(
-                EvaluationQuestion.id == question_id, EvaluationQuestion.set_id == set_id
+                EvaluationQuestion.id == question_id, EvaluationQuestion.set_id == set_id, sight.questions
             )
         )
         if found is None:
@@ -258,15 +259,15 @@ def add_rows(unit: Unit, set_id: str, rows: Iterable[EvaluationQuestion]) -> Add
     return Added(added=len(known) - before, question_count=len(known))
 
 
-def _count(session: Session, set_id: str) -> int:
-    return _counts(session, [set_id]).get(set_id, 0)
+def _count(session: Session, sight: EvaluationSight, set_id: str) -> int:
+    return _counts(session, sight, [set_id]).get(set_id, 0)
 
 
-def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
-    """How many questions these sets have; sets without any are left out."""
+def _counts(session: Session, sight: EvaluationSight, ids: Sequence[str]) -> dict[str, int]:
+    """How many visible questions these sets have; sets without any are left out."""
     query = (
         select(EvaluationQuestion.set_id, func.count())
-        .where(EvaluationQuestion.set_id.in_(ids))
+        .where(EvaluationQuestion.set_id.in_(ids), sight.questions)
         .group_by(EvaluationQuestion.set_id)
     )
     return dict(session.execute(query).all())

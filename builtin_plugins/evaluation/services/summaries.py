@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import EvaluationQuestion, Result, Run
@@ -19,15 +19,17 @@ ByQuestion = Mapping[str, Values]
 _TEXTS = ("kind", "failure")
 
 
-def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
+def load(
+    session: Session, run_id: str, questions: ColumnElement[bool] | None = None
+) -> dict[int, dict[str, dict[str, Any]]]:
     """Results by configuration and question text (unique in a set, but comparable between sets): the
-    measures, `kind`, and `failure`.
+    measures, `kind`, and `failure`. `questions` limits them.
     """
     columns = [getattr(Result, name) for name in ("configuration", *_TEXTS, *MEASURES)]
     query = (
         select(EvaluationQuestion.question, *columns)
         .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
-        .where(Result.run_id == run_id)
+        .where(Result.run_id == run_id, true() if questions is None else questions)
         .order_by(Result.question_id)
     )
     found: dict[int, dict[str, dict[str, Any]]] = {}

@@ -29,6 +29,7 @@ def identity_of(
         subject=id_claims["sub"],
         username=_text(said.get("preferred_username")),
         email=_email(settings, said),
+        is_email_verified=_is_verified(settings, said),
         role=_role(settings, said, unknown=userinfo is None),
     )
 
@@ -43,6 +44,11 @@ def _email(settings: OidcSettings, claims: Mapping[str, Any]) -> str | None:
     if claims.get("email_verified") in (False, "false") and not settings.trust_unverified_email:
         return None
     return email if email and email.isprintable() and _EMAIL.fullmatch(email) else None
+
+
+def _is_verified(settings: OidcSettings, claims: Mapping[str, Any]) -> bool:
+    """Whether the provider says that the address is proven; silence is no proof."""
+    return settings.trust_unverified_email or claims.get("email_verified") in (True, "true")
 
 
 def _role(

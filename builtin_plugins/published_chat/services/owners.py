@@ -1,4 +1,6 @@
-"""A chat answers with its owner's current rights."""
+"""A chat answers with its owner's current rights, from documents that everybody may read who sees their
+knowledge bases.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from kernel.sdk import ACCOUNT_STATES, Caller, Platform
 
 
 async def owner_of(platform: Platform, endpoint: ChatEndpoint) -> Caller | None:
-    """The endpoint's owner; None once the account is gone or deactivated."""
+    """The endpoint's owner, who asks for visitors; None once the account is gone or deactivated."""
     if endpoint.owner_id is None:
         return None
     account = await platform.resource(ACCOUNT_STATES).get(endpoint.owner_id)
     if account is None or not account.is_active:
         return None
-    return Caller(platform, account.principal)
+    return rag.for_visitors(Caller(platform, account.principal))
 
 
 async def pipeline_for(owner: Caller, pipeline_id: str) -> rag.PipelineEntry | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias, cast
@@ -15,12 +15,19 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.filters.compiling import SYNONYMS, FilterCompiler, FilterMisfit, Loc
 from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, filter_as_sent
 from builtin_plugins.rag.filters.moments import is_relative
-from builtin_plugins.rag.metadata.changes import version_of
+from builtin_plugins.rag.metadata.changes import version_of, version_with_members
 from builtin_plugins.rag.metadata.fields import BUILT_IN, FieldDefinition
 from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
 from builtin_plugins.rag.models import Document, MetadataField
+from builtin_plugins.rag.rights.reading import (
+    guarded_among,
+    readable,
+    reader_key,
+    reading_scope,
+    reads_everything,
+)
 from builtin_plugins.vectors.api import GroupQuery
-from kernel.sdk import Platform, Unprocessable, utc_now
+from kernel.sdk import Caller, Scope, Unprocessable, utc_now
 from kernel.sdk.storage import first_unfit
 
 IN_BODY: Loc = ("body", "metadata_filter")
@@ -30,28 +37,45 @@ _SENT: TypeAdapter[MetadataFilter | None] = TypeAdapter(SentFilter | None)
 
 @dataclass(frozen=True)
 class BoundFilter:
-    """A condition on the documents of each knowledge base; `key` says which, as text."""
+    """A condition on the documents of each knowledge base; `key` says which, as text.
+
+    It includes what the `reader` may read, who is also a part of the key in the `guarded` ones: those with
+    documents that have readers of their own. The others are searched as if there were no such thing.
+    """
 
     conditions: Mapping[str, ColumnElement[bool]]
     stored_ids: Mapping[str, Select[Any] | None]
     """Shorter ways to the documents that a search looks among, where there are any."""
     key: str
+    reader: Scope
+    guarded: Collection[str]
+    is_filter: bool = True
+    """Whether there is any condition besides the right to read."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether not every document of the knowledge bases is meant."""
+        return self.is_filter or bool(self.guarded)
 
     def documents(self, base_id: str) -> Select[Any]:
         """A query for the ids of the documents of one knowledge base that match."""
         mine = and_(Document.knowledge_base_id == base_id, self.conditions[base_id])
-        return select(Document.id).where(mine)
+        return select(Document.id).where(mine, readable(self.reader))
 
-    def groups(self, base_id: str) -> GroupQuery:
-        """The same for a search."""
+    def groups(self, base_id: str) -> GroupQuery | None:
+        """The same for a search; None if it may find everything."""
+        if base_id in self.guarded:
+            key = json.dumps([self.key if self.is_filter else None, reader_key(self.reader)])
+            return GroupQuery(self.documents(base_id), key, version_with_members(base_id))
+        if not self.is_filter:
+            return None
         names = self.stored_ids[base_id]
         return GroupQuery(self.documents(base_id) if names is None else names, self.key, version_of(base_id))
 
     def condition(self) -> ColumnElement[bool]:
         """The condition on a document of any of the knowledge bases."""
-        return or_(
-            false(), *(and_(Document.knowledge_base_id == one, test) for one, test in self.conditions.items())
-        )
+        among = (and_(Document.knowledge_base_id == one, test) for one, test in self.conditions.items())
+        return and_(readable(self.reader), or_(false(), *among))
 
     def document_ids(self, session: Session) -> list[str]:
         """The ids of all documents that match."""
@@ -94,21 +118,27 @@ def json_filter(written: str, loc: Loc) -> MetadataFilter | None:
     return parse_filter(given, loc)
 
 
-async def bound(platform: Platform, base_ids: Sequence[str], *sources: FilterSource) -> BoundFilter | None:
-    """The filters, all of which must match, for these knowledge bases; None for none.
+async def bound(caller: Caller, base_ids: Sequence[str], *sources: FilterSource) -> BoundFilter:
+    """The documents of these knowledge bases that the caller may read and that match all filters.
 
     Raises Unprocessable.
     """
-    given = [one for one in sources if one.sent is not None]
-    if not given:
-        return None
-    return await platform.database.read(bind, base_ids, given)
+    reader = await reading_scope(caller)
+    return await caller.platform.database.read(bind, reader, base_ids, sources)
 
 
 def bind(
-    session: Session, base_ids: Sequence[str], sources: Sequence[FilterSource], now: datetime | None = None
+    session: Session,
+    reader: Scope,
+    base_ids: Sequence[str],
+    sources: Sequence[FilterSource],
+    now: datetime | None = None,
 ) -> BoundFilter:
     """The same within a unit or a read. Now is the present minute."""
+    guarded = set[str]() if reads_everything(reader) else guarded_among(session, base_ids)
+    if all(one.sent is None for one in sources):
+        nothing = {one: true() for one in base_ids}
+        return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, is_filter=False)
     fields = fields_by_base(session, base_ids)
     every = {name: field for one in fields.values() for name, field in one.items()}
     moment = (now or utc_now()).replace(second=0, microsecond=0)
@@ -122,7 +152,7 @@ def bind(
     }
     conditions = {one: _condition(of_base) for one, of_base in compilers.items()}
     stored = {one: _stored_ids(of_base) for one, of_base in compilers.items()}
-    return BoundFilter(conditions, stored, _key_of(fields, sources, moment))
+    return BoundFilter(conditions, stored, _key_of(fields, sources, moment), reader, guarded)
 
 
 def _key_of(

@@ -17,6 +17,7 @@ from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
 from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document, name_people, origins_in
 from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_metadata import MOST_EDITED, DocumentMetadata, MetadataEdit, MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import CURRENT
@@ -73,7 +74,7 @@ async def describe(caller: Caller, kb_id: str, document_id: str, incoming: Incom
 
     def write(unit: Unit) -> None:
         loading.hold_own(unit.session, scope, kb_id)
-        hold_documents(unit, kb_id, [document_id])
+        hold_documents(unit, scope, kb_id, [document_id])
         store_incoming(unit, kb_id, document_id, replace(incoming, people=people))
 
     await caller.platform.database.write(write)
@@ -90,7 +91,7 @@ async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentMetadata
 def _show(session: Session, scope: Scope, kb_id: str, document_id: str) -> DocumentMetadata:
     knowledge_bases.find(session, scope, kb_id)
     mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
-    if session.scalar(select(Document.id).where(mine)) is None:
+    if session.scalar(select(Document.id).where(mine, readable(scope))) is None:
         raise DocumentNotFound()
     return _document_metadata(session, document_id)
 
@@ -120,7 +121,7 @@ def _change(
     unit: Unit, scope: Scope, kb_id: str, document_id: str, given: Mapping[str, object], people: People
 ) -> DocumentMetadata:
     loading.hold_own(unit.session, scope, kb_id)
-    hold_documents(unit, kb_id, [document_id])
+    hold_documents(unit, scope, kb_id, [document_id])
     layers = read_layers(unit.session, [document_id])[document_id]
     try:
         layers.set("hand", GivenValues(fields_of(unit.session, kb_id), people).keeping(layers).read(given))
@@ -143,9 +144,9 @@ async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> Metadat
 def _edit_many(unit: Unit, scope: Scope, kb_id: str, wanted: MetadataEdit, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
     hold_base(unit, kb_id)
-    ids = sorted(set(wanted.document_ids or ())) or _matching(unit.session, kb_id, wanted)
+    ids = sorted(set(wanted.document_ids or ())) or _matching(unit.session, scope, kb_id, wanted)
     edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
-    hold_documents(unit, kb_id, ids)
+    hold_documents(unit, scope, kb_id, ids)
     changed = 0
     for start in range(0, len(ids), _AT_ONCE):
         layers = read_layers(unit.session, ids[start : start + _AT_ONCE])
@@ -156,9 +157,9 @@ def _edit_many(unit: Unit, scope: Scope, kb_id: str, wanted: MetadataEdit, peopl
     return MetadataEdited(documents=changed)
 
 
-def _matching(session: Session, kb_id: str, wanted: MetadataEdit) -> list[str]:
+def _matching(session: Session, scope: Scope, kb_id: str, wanted: MetadataEdit) -> list[str]:
     """The newest versions that the filter of an edit leaves. Raises Unprocessable."""
-    matching = bind(session, [kb_id], [FilterSource(wanted.filter, ("body", "filter"))])
+    matching = bind(session, scope, [kb_id], [FilterSource(wanted.filter, ("body", "filter"))])
     query = select(Document.id).where(CURRENT, matching.condition()).order_by(Document.id)
     found = list(session.scalars(query.limit(MOST_EDITED + 1)))
     if len(found) > MOST_EDITED:
@@ -212,9 +213,12 @@ def _checked(
         raise error.within(place) from None
 
 
-def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> None:
-    """Lock documents of a knowledge base until the unit ends. Raises DocumentNotFound for one it hasn't."""
-    mine: ColumnElement[bool] = Document.knowledge_base_id == kb_id
+def hold_documents(unit: Unit, scope: Scope, kb_id: str, document_ids: Sequence[str]) -> None:
+    """Lock documents of a knowledge base until the unit ends.
+
+    Raises DocumentNotFound for one that it hasn't, or that the scope may not read.
+    """
+    mine: ColumnElement[bool] = (Document.knowledge_base_id == kb_id) & readable(scope)
     for start in range(0, len(document_ids), _AT_ONCE):
         some = document_ids[start : start + _AT_ONCE]
         query = select(Document.id).where(mine, Document.id.in_(some)).order_by(Document.id)

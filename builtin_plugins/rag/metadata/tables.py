@@ -20,6 +20,7 @@ from builtin_plugins.rag.metadata.given import FieldRefused, GivenValues
 from builtin_plugins.rag.metadata.kinds import FieldValue, nfc, text_of
 from builtin_plugins.rag.metadata.people import People, names_of
 from builtin_plugins.rag.models import SUPERSEDED, Document
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_metadata import MetadataEdited
 from builtin_plugins.rag.services import knowledge_bases, loading
 from builtin_plugins.rag.services.identities import identity_at, path_in
@@ -79,7 +80,11 @@ def _read(session: Session, scope: Scope, kb_id: str) -> tuple[list[FieldDefinit
     knowledge_bases.find(session, scope, kb_id)
     definitions = [one for one in fields_of(session, kb_id).values() if not one.of_row]
     mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
-    query = select(Document.id, Document.identity).where(mine).order_by(Document.uploaded_at, Document.id)
+    query = (
+        select(Document.id, Document.identity)
+        .where(mine, readable(scope))
+        .order_by(Document.uploaded_at, Document.id)
+    )
     found: list[_Row] = []
     places = iter(session.execute(query).all())
     while some := list(islice(places, _AT_ONCE)):
@@ -219,7 +224,7 @@ def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: P
         raise _refusal(problems)
     changed, rows, seen = 0, iter(table.rows), set[str]()
     while some := list(islice(rows, _AT_ONCE)):
-        found = _documents(unit, kb_id, table.columns, some, problems)
+        found = _documents(unit, scope, kb_id, table.columns, some, problems)
         for line, document_id in sorted(found.items()):
             if document_id in seen:
                 problems.append((line, "", "is about a document that an earlier line is about"))
@@ -260,6 +265,7 @@ def _set_row(
 
 def _documents(
     unit: Unit,
+    scope: Scope,
     kb_id: str,
     columns: Sequence[str],
     rows: Sequence[tuple[int, Sequence[str]]],
@@ -283,7 +289,7 @@ def _documents(
     mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
     either = Document.id.in_(set(by_id.values())) | Document.identity.in_(set(identities.values()))
     columns_of = (Document.id, Document.identity, Document.version)
-    query = select(*columns_of).where(mine, either).order_by(Document.version, Document.id)
+    query = select(*columns_of).where(mine, either, readable(scope)).order_by(Document.version, Document.id)
     held = unit.session.execute(query.with_for_update()).all()
     # At a path, the newest version.
     ids, at_path = {row.id for row in held}, {row.identity: row.id for row in held}

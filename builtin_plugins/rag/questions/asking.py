@@ -170,7 +170,7 @@ async def prepare(
     full = with_defaults(request, pipeline)
     config = GenerationConfig.model_validate(pipeline.generation_config)
     filters, base_ids = filters_of(request, pipeline), [base.id for base in bases]
-    documents = await bound(caller.platform, base_ids, *filters) if filters else None
+    documents = await bound(caller, base_ids, *filters)
     question = Question(
         caller,
         bases,

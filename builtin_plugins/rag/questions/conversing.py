@@ -49,7 +49,7 @@ async def kept(
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):
-                    whole = await pipeline_answer(caller.platform, event)
+                    whole = await pipeline_answer(caller, event)
                     await turn.close(whole, whole.method)
                     stored = True
                 yield event

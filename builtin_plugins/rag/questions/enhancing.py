@@ -7,12 +7,11 @@ dropped, and the text of an added passage is read here, never taken from the plu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import passage_of, plural
@@ -34,12 +33,12 @@ async def enhanced(inquiry: Inquiry, retrieved: RetrievedPassages, limit: int) -
         inquiry.trace.degrade("graph: no plugin on this server ranks by a graph")
         return retrieved
     documents = inquiry.documents
-    allowed = None if documents is None else await platform.database.read(documents.document_ids)
+    allowed = await platform.database.read(documents.document_ids) if documents.is_limited else None
     scope = api.RankingScope([base.id for base in inquiry.bases], allowed, limit)
     for implementation in implementations:
         answer = await _answer(inquiry, implementation, retrieved, scope)
         if answer:
-            retrieved = await _applied(platform, inquiry.bases, retrieved, scope, answer)
+            retrieved = await _applied(inquiry, retrieved, scope, answer)
     return retrieved
 
 
@@ -71,8 +70,7 @@ async def _answer(
 
 
 async def _applied(
-    platform: Platform,
-    bases: Sequence[KnowledgeBase],
+    inquiry: Inquiry,
     retrieved: RetrievedPassages,
     scope: api.RankingScope,
     answer: Sequence[api.RankedPassage],
@@ -83,7 +81,7 @@ async def _applied(
     kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
     missing = [one for place, one in wanted.items() if place not in known and _within(scope, among, one)]
     missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
-    added = await _added(platform, {base.id: base for base in bases}, retrieved, missing)
+    added = await _added(inquiry, retrieved, missing)
     return retrieved.of(sorted([*kept, *added], key=lambda item: -item.score))
 
 
@@ -98,13 +96,13 @@ def _rescored(item: Passage, by: api.RankedPassage) -> Passage:
 
 
 async def _added(
-    platform: Platform,
-    bases: Mapping[str, KnowledgeBase],
+    inquiry: Inquiry,
     retrieved: RetrievedPassages,
     missing: Sequence[api.RankedPassage],
 ) -> list[Passage]:
     """The added passages with their texts and similarities to the question; deleted ones are left out."""
-    documents = await named(platform, {one.document_id for one in missing})
+    platform, bases = inquiry.platform, {base.id: base for base in inquiry.bases}
+    documents = await named(platform, inquiry.documents.reader, {one.document_id for one in missing})
     points: list[tuple[api.RankedPassage, StoredPoint]] = []
     for one in missing:
         place = documents.get(one.document_id)

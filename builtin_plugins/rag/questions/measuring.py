@@ -29,7 +29,7 @@ async def ask_measured(
     """
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
-    documents = await bound(caller.platform, [base.id], FilterSource(request.metadata_filter))
+    documents = await bound(caller, [base.id], FilterSource(request.metadata_filter))
     question = Question(caller, [base], request, documents, requests_hybrid=True)
     found: RetrievedPassages | Draft | None = None
     try:

@@ -69,8 +69,7 @@ class QuestionShelf:
         """The rows of a query over the documents that the question is about."""
         question = self._question
         query = query.where(Document.knowledge_base_id.in_(self._bases), Document.status == "completed")
-        if question.documents is not None:
-            query = query.where(question.documents.condition())
+        query = query.where(question.documents.condition())
         return await question.platform.database.read(_all, query)
 
 

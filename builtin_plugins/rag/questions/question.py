@@ -352,7 +352,7 @@ class Inquiry:
     caller: Caller
     bases: Sequence[KnowledgeBase]
     request: SearchRequest
-    documents: BoundFilter | None
+    documents: BoundFilter
     requests_hybrid: bool = False
     trace: Trace = field(default_factory=Trace)
     supports: dict[tuple[str, tuple[Passage, ...]], Support | None] = field(default_factory=dict, repr=False)

@@ -17,6 +17,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.reporting import passage_of
+from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import (
@@ -28,7 +29,7 @@ from builtin_plugins.vectors.api import (
     hybrid_weight,
     searched_text,
 )
-from kernel.sdk import Platform, Prepared
+from kernel.sdk import Platform, Prepared, Scope
 from kernel.sdk.storage import Among, Ids
 
 
@@ -102,7 +103,7 @@ _MORE = 4
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
     select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
-        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String)))
+        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c)
     )
 )
 
@@ -119,8 +120,8 @@ class Sought:
 
     text: str
     top_k: int
+    documents: BoundFilter
     hybrid: bool = True
-    documents: BoundFilter | None = None
     imagined: str | None = None
     trees: bool = False
     question: str | None = None
@@ -195,7 +196,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
             aim.vectors[0],
             sought.top_k,
             text=sought.text if sought.hybrid else None,
-            groups=None if sought.documents is None else sought.documents.groups(base.id),
+            groups=sought.documents.groups(base.id),
             engine=aim.engine,
             unrelated=aim.unrelated,
             meaning=aim.meaning,
@@ -210,7 +211,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
-    return await _ranked_rows(platform, hits, question)
+    return await _ranked_rows(platform, hits, question, sought.documents.reader)
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
@@ -232,16 +233,20 @@ async def _search(platform: Platform, base: KnowledgeBase, collection: str, quer
         raise engine_changed(base.embedding_model, error) from None
 
 
-async def _ranked_rows(platform: Platform, hits: Sequence[Hit], question: Embedded) -> RetrievedPassages:
-    """Passages with their documents' names; those of deleted documents are left out."""
-    documents = await named(platform, {hit.point.group for hit in hits})
+async def _ranked_rows(
+    platform: Platform, hits: Sequence[Hit], question: Embedded, reader: Scope
+) -> RetrievedPassages:
+    """Passages with their documents' names; those of documents that were deleted, or guarded, meanwhile are
+    left out.
+    """
+    documents = await named(platform, reader, {hit.point.group for hit in hits})
     kept = [hit for hit in hits if hit.point.group in documents]
     return RetrievedPassages([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
-async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
-    """The knowledge base and file name of each document."""
-    rows = await platform.database.read(_NAMED.all, {"wanted": list(documents)})
+async def named(platform: Platform, reader: Scope, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
+    """The knowledge base and file name of each document that the reader may read."""
+    rows = await platform.database.read(_NAMED.all, {**read_binds(reader), "wanted": list(documents)})
     return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlalchemy import select
+
 from builtin_plugins.rag import api
+from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.passages import DEPTH, RetrievedPassages
 from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.question import Inquiry
@@ -12,7 +15,6 @@ from builtin_plugins.rag.questions.reporting import plural
 from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve, widened
 from builtin_plugins.rag.settings import RagSettings
-from builtin_plugins.vectors.api import VECTORS
 
 MOST_CANDIDATES = 200
 GRAPH_CANDIDATES = 50
@@ -28,8 +30,8 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
     sought = Sought(
         plan.text,
         _candidates(inquiry, top_k),
-        inquiry.hybrid,
         inquiry.documents,
+        inquiry.hybrid,
         plan.imagined,
         plan.trees,
         request.question,
@@ -83,9 +85,10 @@ def _trees(inquiry: Inquiry, plan: api.SearchPlan) -> bool:
 
 
 async def _any_tree(inquiry: Inquiry) -> bool:
-    """Whether the knowledge bases hold any summary."""
-    vectors = inquiry.platform.resource(VECTORS)
-    return any([await vectors.count(base.tree_collection) for base in inquiry.bases])
+    """Whether any of the documents that are searched has a summary."""
+    with_tree = select(Document.id).where(Document.tree_nodes > 0, inquiry.documents.condition()).limit(1)
+    found = await inquiry.platform.database.read(lambda session: session.scalar(with_tree))
+    return found is not None
 
 
 def _is_asked_for_hybrid(inquiry: Inquiry) -> bool:

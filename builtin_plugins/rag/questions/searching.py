@@ -34,7 +34,7 @@ async def _search(
     caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest, *filters: FilterSource
 ) -> SearchAnswer:
     started = time.perf_counter()
-    documents = await bound(caller.platform, [base.id for base in bases], *filters)
+    documents = await bound(caller, [base.id for base in bases], *filters)
     inquiry = Inquiry(caller, bases, request, documents)
     found = await find(inquiry, api.SearchPlan(request.question))
     items = [found_item(item) for item in found.passages]

@@ -6,6 +6,7 @@ from sqlalchemy import delete, select
 
 from builtin_plugins.accounts.api import SharedThing, hand_over_owned
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.rag.rights.audiences import remove_account
 from builtin_plugins.rag.services.metadata import remove_person
 from builtin_plugins.rag.services.receipts import SIGNER, of_base
 from builtin_plugins.rag.services.removal import delete_base
@@ -22,6 +23,7 @@ async def remove_owned(platform: Platform, account_id: int) -> None:
     """Delete all pipelines and knowledge bases of a deleted account, each knowledge base with a receipt."""
     await platform.database.write(_remove_pipelines, account_id)
     await platform.database.write(remove_person, account_id)
+    await platform.database.write(remove_account, account_id)
     while await platform.database.write(_remove_base, platform, account_id):
         pass
 
@@ -39,6 +41,6 @@ def _remove_base(unit: Unit, platform: Platform, account_id: int) -> bool:
     caller = Caller(platform, Principal("service", "service:deleted-accounts"))
     kb_id, name = found.id, found.name
     delete_base(unit, platform, found)
-    of_base(unit, caller, platform.resource(SIGNER), found)
+    of_base(unit, caller, platform.resource(SIGNER), found, Scope(None, everything=True))
     audit(unit, "rag.knowledge_base.deleted", "knowledge_base", kb_id, before={"name": name})
     return True

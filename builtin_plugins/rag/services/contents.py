@@ -11,12 +11,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.contents import ArrivedDocument, DeclaredMetadata, WholeBase, WholeDocument
-from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound
+from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound, UnreadableDocuments
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.metadata.carrying import carried_values, declare_all, declared_in, store_carried
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.publishing import settle_metadata
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
@@ -43,10 +44,22 @@ class StoredContents:
         """See `BaseContents`."""
         return _whole(knowledge_bases.find_own(unit.session, scope, knowledge_base_id))
 
-    def completed(self, session: Session, knowledge_base_id: str) -> Sequence[WholeDocument]:
+    def require_readable(self, session: Session, scope: Scope, knowledge_base_id: str) -> None:
+        """See `BaseContents`."""
+        mine = Document.knowledge_base_id == knowledge_base_id
+        if session.scalar(select(Document.id).where(mine, ~readable(scope)).limit(1)) is not None:
+            raise UnreadableDocuments()
+
+    def may_read(self, session: Session, scope: Scope, document_id: str) -> bool:
+        """See `BaseContents`."""
+        mine = Document.id == document_id
+        return session.scalar(select(Document.id).where(mine, readable(scope))) is not None
+
+    def completed(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[WholeDocument]:
         """See `BaseContents`."""
         mine = (Document.knowledge_base_id == knowledge_base_id) & (Document.status == "completed")
-        rows = session.scalars(select(Document).where(mine).order_by(Document.uploaded_at, Document.id))
+        ordered = select(Document).where(mine, readable(scope)).order_by(Document.uploaded_at, Document.id)
+        rows = session.scalars(ordered)
         found = rows.all()
         metadata = carried_values(session, knowledge_base_id, [row.id for row in found])
         return [_document(row, metadata.get(row.id, {})) for row in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,6 +22,8 @@ from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.metadata.editing import IncomingMetadata, look_up_people, store_incoming
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.rights.audiences import DocumentReaders, settle_audience
+from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
@@ -52,6 +54,13 @@ _MANY = 1000
 """Documents that are rendered in a thread: each takes about 5 µs."""
 
 
+@dataclass(frozen=True)
+class Guarding:
+    """Who may read a document that a plugin keeps; without `readers`, whoever sees its knowledge base."""
+
+    readers: DocumentReaders | None
+
+
 async def check_upload(caller: Caller, kb_id: str) -> None:
     """Refuse an upload before a byte is read. Raises KnowledgeBaseNotFound, NotOwner, and Unavailable for a
     damaged database.
@@ -67,11 +76,13 @@ async def add(
     placing: Replacement = PLAIN,
     source: str | None = None,
     incoming: IncomingMetadata | None = None,
+    guarding: Guarding | None = None,
 ) -> tuple[UploadedDocument, bool]:
     """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Under an
-    identity, other bytes are a new version. Its `incoming` metadata is stored with it. Raises
+    identity, other bytes are a new version. Its `incoming` metadata is stored with it; without `guarding`,
+    its readers are those of the version before. Raises
     DocumentExists and VersionMismatch, as `placing` says, Unprocessable for such fields, and DocumentNotFound
     if the file is that of a document, `source`, which was deleted meanwhile.
     """
@@ -79,7 +90,7 @@ async def add(
     if incoming is not None:
         incoming = replace(incoming, people=await look_up_people(caller, kb_id, [incoming.values]))
     record, new = await write_kept(
-        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming
+        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming, guarding
     )
     await name_people(caller, [record.metadata])
     return record, new
@@ -94,19 +105,24 @@ def _add(
     placing: Replacement,
     source: str | None,
     incoming: IncomingMetadata | None,
+    guarding: Guarding | None,
 ) -> tuple[UploadedDocument, bool]:
     base = loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
-        _find(unit.session, kb_id, source)
+        _find(unit.session, scope, kb_id, source)
     digest = file.staged.sha256
-    identity = identities.settle_identity(unit.session, base.id, file.filename, digest, placing)
-    document, new = keep_document(unit, platform, base, replace(file, identity=identity))
+    identity = identities.settle_identity(unit.session, scope, base.id, file.filename, digest, placing)
+    file = replace(file, identity=identity)
+    if guarding is not None:
+        audience = None if guarding.readers is None else settle_audience(unit, guarding.readers)
+        file = replace(file, audience_id=audience, audience_settled=True)
+    document, new = keep_document(unit, platform, base, file)
     if incoming is not None:
         store_incoming(unit, base.id, document.id, incoming)
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
-    names = identities.same_name(unit.session, document)
+    names = identities.same_name(unit.session, scope, document)
     metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
@@ -139,7 +155,7 @@ def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> Docum
     found = identities.present(session, kb_id, identity)
     if found is None:
         raise DocumentNotFound()
-    return render(found)
+    return render(_find(session, scope, kb_id, found.id))
 
 
 async def list_versions(
@@ -176,8 +192,9 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
         read = partial(_filtered, scope=scope, values=values, status=query.status, wanted=wanted)
         rows, total = await caller.platform.database.read(read)
     else:
+        binds = {**scope.binds, **read_binds(scope), **values}
         page = _PAGES[query.status, query.parent_id is not None]
-        rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
+        rows, total = await caller.platform.database.read(read_page, page, binds)
     if not total:  # the knowledge base itself may be missing
         await loading.knowledge_base(caller, kb_id)
     metadata = await load_metadata(caller, [row["id"] for row in rows])
@@ -192,7 +209,7 @@ def _filtered(
     bases = seen_among(session, scope, [values["kb_id"]])
     if not bases:
         return [], 0
-    matching = bind(session, bases, [FilterSource(wanted, ("query", "filter"))])
+    matching = bind(session, scope, bases, [FilterSource(wanted, ("query", "filter"))])
     conditions = [matching.condition(), CURRENT if status is None else Document.status == status]
     if values["parent_id"] is not None:
         conditions.append(Document.parent_id == values["parent_id"])
@@ -217,7 +234,7 @@ async def _with_metadata(caller: Caller, record: DocumentOut) -> DocumentOut:
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
     """The record of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    values = {**scope.binds, "kb_id": kb_id, "document_id": document_id}
+    values = {**scope.binds, **read_binds(scope), "kb_id": kb_id, "document_id": document_id}
     row = await caller.platform.database.read(_ONE.first, values)
     if row is None:
         await loading.knowledge_base(caller, kb_id)
@@ -227,14 +244,17 @@ async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
-    """One document of a visible knowledge base. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    """One document of a visible knowledge base that the caller may read.
+
+    Raises KnowledgeBaseNotFound, DocumentNotFound.
+    """
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.read(_get, scope, kb_id, document_id)
 
 
 def _get(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
     knowledge_bases.find(session, scope, kb_id)
-    return _find(session, kb_id, document_id)
+    return _find(session, scope, kb_id, document_id)
 
 
 async def content(caller: Caller, kb_id: str, document_id: str) -> tuple[Document, Path]:
@@ -279,7 +299,7 @@ def _remove(
     """The row goes first: a running ingestion finds it gone and writes nothing more."""
     platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-    document = _find(unit.session, kb_id, document_id)
+    document = _find(unit.session, scope, kb_id, document_id)
     failed = document.status == "failed" and identities.replaced_by(unit.session, document) is not None
     is_alone = failed or document.status == SUPERSEDED
     rows = [document] if is_alone else versions.all_versions(unit.session, document)
@@ -310,9 +330,9 @@ def _remove(
     )
 
 
-def _find(session: Session, kb_id: str, document_id: str) -> Document:
-    query = select(Document).where(Document.id == document_id, Document.knowledge_base_id == kb_id)
-    found: Document | None = session.scalar(query)
+def _find(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
+    mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
+    found: Document | None = session.scalar(select(Document).where(mine, readable(scope)))
     if found is None:
         raise DocumentNotFound()
     return found
@@ -369,9 +389,10 @@ _BASE: Any = KnowledgeBase.__table__
 
 
 def _rows(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Documents of the knowledge base `kb_id`, if the caller may see it."""
+    """Documents of the knowledge base `kb_id` that the caller may read, if it may see that."""
     in_base = (_BASE.c.id == bindparam("kb_id")) & (_DOCUMENT.c.knowledge_base_id == bindparam("kb_id"))
-    return select(*_DOCUMENT.c).join(_BASE, in_base).where(visible(_BASE.c), *conditions)
+    seen = (visible(_BASE.c), readable_by_binds(_DOCUMENT.c))
+    return select(*_DOCUMENT.c).join(_BASE, in_base).where(*seen, *conditions)
 
 
 def _page(status: str | None, of_parent: bool) -> Prepared:

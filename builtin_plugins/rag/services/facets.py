@@ -31,7 +31,7 @@ async def count_in_base(caller: Caller, kb_id: str, request: FacetRequest) -> Fa
 
     def read(session: Session) -> FacetsOut:
         knowledge_bases.find(session, scope, kb_id)
-        return _count(session, [kb_id], request)
+        return _count(session, scope, [kb_id], request)
 
     return await caller.platform.database.read(read)
 
@@ -51,14 +51,14 @@ async def count_in_pipeline(caller: Caller, pipeline_id: str, request: FacetRequ
 def _count_seen(
     session: Session, scope: Scope, base_ids: Sequence[str], request: FacetRequest, fixed: FilterSource
 ) -> FacetsOut:
-    return _count(session, seen_among(session, scope, base_ids), request, fixed)
+    return _count(session, scope, seen_among(session, scope, base_ids), request, fixed)
 
 
 def _count(
-    session: Session, base_ids: Sequence[str], request: FacetRequest, *more: FilterSource
+    session: Session, scope: Scope, base_ids: Sequence[str], request: FacetRequest, *more: FilterSource
 ) -> FacetsOut:
     known = fields_by_base(session, base_ids)
     wanted = [field_named(known, name, ("body", "fields", at)) for at, name in enumerate(request.fields)]
-    matching = bind(session, base_ids, [FilterSource(request.filter, _IN_BODY), *more]).condition()
+    matching = bind(session, scope, base_ids, [FilterSource(request.filter, _IN_BODY), *more]).condition()
     counter = FacetCounter(session, base_ids, and_(CURRENT, matching), request.limit, request.dates)
     return FacetsOut(total=counter.total(), facets=[counter.facet(one) for one in wanted])

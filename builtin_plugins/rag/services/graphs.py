@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform, Prepared, Scope, Unit, Unprocessable
 
@@ -38,9 +39,10 @@ def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
 
 
 def seen(scope: Scope) -> Select[str]:
-    """The ids of documents in knowledge bases that have a graph and that a scope sees."""
+    """The ids of documents that a scope may read, in knowledge bases that have a graph and that it sees."""
     query = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-    return query.where(KnowledgeBase.graph, Document.status == "completed", scope.sees(KnowledgeBase))
+    completed = (KnowledgeBase.graph, Document.status == "completed")
+    return query.where(*completed, scope.sees(KnowledgeBase), readable(scope))
 
 
 def graph_documents(session: Session, kb_id: str) -> list[api.GraphDocument]:

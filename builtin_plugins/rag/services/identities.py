@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.errors import DocumentExists, VersionMismatch
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import SUPERSEDED, Document
-from kernel.sdk import Unprocessable
+from builtin_plugins.rag.rights.reading import readable
+from kernel.sdk import Scope, Unprocessable
 
 OnConflict = Literal["keep", "replace", "fail"]
 
@@ -166,9 +167,11 @@ def present(session: Session, base_id: str, identity: str) -> Document | None:
 
 
 def settle_identity(
-    session: Session, base_id: str, filename: str, sha256: str, placing: Replacement
+    session: Session, scope: Scope, base_id: str, filename: str, sha256: str, placing: Replacement
 ) -> str | None:
     """The identity under which an upload goes; the knowledge base must be locked.
+
+    Documents of the name that the uploader may not read count as none.
 
     A document without an identity that is replaced by its name gets its name for one. Raises DocumentExists
     and VersionMismatch.
@@ -178,7 +181,7 @@ def settle_identity(
         return placing.identity
     if placing.on_conflict == "keep":
         return None
-    others = [one for one in _of_name(session, base_id, filename) if one.sha256 != sha256]
+    others = [one for one in _of_name(session, scope, base_id, filename) if one.sha256 != sha256]
     if placing.on_conflict == "replace":
         others = [one for one in others if not is_of_plugin(one.identity)]
     if others and (placing.on_conflict == "fail" or len(others) > 1):
@@ -222,15 +225,17 @@ def _check_present(document: Document | None, placing: Replacement) -> None:
         raise VersionMismatch(f"The document has changed: it is version {document.version} by now")
 
 
-def same_name(session: Session, document: Document) -> list[str]:
-    """The ids of the other documents of the same file name in the knowledge base, at most 20."""
-    others = _of_name(session, document.knowledge_base_id, document.filename)
+def same_name(session: Session, scope: Scope, document: Document) -> list[str]:
+    """The ids of the other documents of the same file name in the knowledge base that the scope may read, at
+    most 20.
+    """
+    others = _of_name(session, scope, document.knowledge_base_id, document.filename)
     return [one.id for one in others if one.id != document.id][:_MOST_NAMES]
 
 
-def _of_name(session: Session, base_id: str, filename: str) -> Sequence[Document]:
+def _of_name(session: Session, scope: Scope, base_id: str, filename: str) -> Sequence[Document]:
     """The documents of a file name, the newest version of each; not those that came out of others."""
-    named = (Document.knowledge_base_id == base_id) & (Document.filename == filename)
+    named = (Document.knowledge_base_id == base_id) & (Document.filename == filename) & readable(scope)
     query = select(Document).where(named, CURRENT, Document.parent_id.is_(None))
     rows = session.scalars(query.order_by(Document.version.desc(), Document.id).limit(_MOST_NAMES * 2)).all()
     newest = {row.identity or row.id: row for row in reversed(rows)}

@@ -42,6 +42,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.metadata.publishing import settle_metadata, with_language
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import engine_changed
@@ -191,9 +192,9 @@ async def ingest(
 
 
 def readable_documents(scope: Scope) -> Select[str]:
-    """The ids of the documents that a scope sees: those of the knowledge bases that it sees."""
+    """The ids of the documents that a scope may read, in the knowledge bases that it sees."""
     seen = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-    return seen.where(scope.sees(KnowledgeBase))
+    return seen.where(scope.sees(KnowledgeBase), readable(scope))
 
 
 async def _fail_finally(platform: Platform, document: Document, detail: str) -> NoReturn:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.documents.api import PLAIN
 from builtin_plugins.long_jobs.api import RunningJob, jobs_at, running_jobs
 from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.attempts import CANCELLED, fail_in
@@ -39,14 +40,14 @@ async def show(caller: Caller, kb_id: str) -> IngestionOut:
 
 def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
     knowledge_bases.find(session, scope, kb_id)
-    mine = Document.knowledge_base_id == kb_id
+    mine = (Document.knowledge_base_id == kb_id) & readable(scope)
     counts = select(Document.status, func.count()).where(mine).group_by(Document.status)
     found = {status: int(count) for status, count in session.execute(counts)}
     processing = found.get("processing", 0)
     waiting = _sizes(session, mine & (Document.status == "processing"))
     now = utc_now()
-    reading = _reading(session, kb_id) if processing else []
-    pace = _pace(session, kb_id, now, reading)
+    reading = _reading(session, mine) if processing else []
+    pace = _pace(session, mine, now, reading)
     return IngestionOut(
         processing=processing,
         completed=found.get("completed", 0),
@@ -113,11 +114,11 @@ class _Reading(NamedTuple):
         return 1.0 if started >= began else (now - began) / (now - started)
 
 
-def _reading(session: Session, kb_id: str) -> list[_Reading]:
+def _reading(session: Session, mine: ColumnElement[bool]) -> list[_Reading]:
     jobs = {job.subject: job for job in running_jobs(session, INGEST.name)}
-    mine = (Document.knowledge_base_id == kb_id) & (Document.status == "processing")
+    processing = mine & (Document.status == "processing")
     columns = select(Document.id, Document.content_type, Document.size_bytes, Document.chunk_count)
-    rows = session.execute(columns.where(mine & Document.id.in_(jobs)))
+    rows = session.execute(columns.where(processing & Document.id.in_(jobs)))
     return [_Reading(_kind(kind), size, passages, jobs[key]) for key, kind, size, passages in rows]
 
 
@@ -158,9 +159,9 @@ def _seconds_left(
     return longest
 
 
-def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Reading]) -> _Pace:
+def _pace(session: Session, mine: ColumnElement[bool], now: datetime, reading: Sequence[_Reading]) -> _Pace:
     """Measured since the oldest document began to wait, at most five minutes: idle time must not count."""
-    mine, passages = Document.knowledge_base_id == kb_id, func.coalesce(func.sum(Document.chunk_count), 0)
+    passages = func.coalesce(func.sum(Document.chunk_count), 0)
     waiting = select(func.min(Document.uploaded_at), passages).where(mine & (Document.status == "processing"))
     since, under_way = session.execute(waiting).one()
     began = now - _WINDOW if since is None else max(now - _WINDOW, min(since, now - _LEAST))
@@ -173,7 +174,7 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
         began = max(began, first)
     seconds = max(1.0, (now - began).total_seconds())
     before = 0.0  # passages
-    for document, early in _begun_before(session, kb_id, began):
+    for document, early in _begun_before(session, mine, began):
         sizes[_kind(document.content_type)] -= early * document.size_bytes
         before += early * document.chunk_count
     shares = [(one, one.lately(began, now)) for one in reading]
@@ -185,11 +186,14 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
     return _Pace(int(documents), count, sizes, measured, seconds)
 
 
-def _begun_before(session: Session, kb_id: str, began: datetime) -> list[tuple[Document, float]]:
+def _begun_before(
+    session: Session, mine: ColumnElement[bool], began: datetime
+) -> list[tuple[Document, float]]:
     """The completed documents that were being read at this moment, each with its share read before."""
     jobs = {job.subject: job for job in jobs_at(session, INGEST.name, began)}
-    mine = (Document.knowledge_base_id == kb_id) & (Document.status == "completed")
-    lately = mine & (Document.completed_at >= began) & Document.id.in_(jobs)
+    lately = (
+        mine & (Document.status == "completed") & (Document.completed_at >= began) & Document.id.in_(jobs)
+    )
     return [
         (one, 1.0 - jobs[one.id].share_since(began))
         for one in session.scalars(select(Document).where(lately))
@@ -251,7 +255,7 @@ def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked:
 
 def _some(unit: Unit, scope: Scope, kb_id: str, status: str, before: datetime | None) -> list[Document]:
     knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-    wanted = (Document.knowledge_base_id == kb_id) & (Document.status == status)
+    wanted = (Document.knowledge_base_id == kb_id) & (Document.status == status) & readable(scope)
     if before is not None:
         wanted &= Document.completed_at < before
     oldest = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)

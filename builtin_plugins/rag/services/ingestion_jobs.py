@@ -44,7 +44,7 @@ async def _read(platform: Platform, payload: IngestPayload, progress: Progress) 
     except Gone:
         log.info("document %s was deleted, cancelled or started over in the meantime", payload.document_id)
         return await outcome(platform, payload)
-    if inside is not None:
+    if inside is not None and not inside.guarded:
         progress.report(message=inside.message)
     return result
 
@@ -107,6 +107,8 @@ def queue_document(
         asked=asked,
     )
     gather = Gather(document.knowledge_base_id, place.weight)
+    if document.audience_id is not None:
+        owner_id = None  # jobs are shown to their owners, who may not read it
     unit.enqueue(INGEST, payload, lane=place.lane, owner_id=owner_id, subject=document.id, gather=gather)
 
 

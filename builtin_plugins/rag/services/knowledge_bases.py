@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DependentPipelines, KnowledgeBaseNotFound, NotOwner
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
+from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import (
     KnowledgeBaseCreate,
     KnowledgeBaseOut,
@@ -86,7 +87,13 @@ def _add(unit: Unit, made: KnowledgeBase) -> None:
 async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[KnowledgeBaseOut], int]:
     """The visible knowledge bases, oldest first, and how many there are."""
     scope = await scope_of(caller.platform, caller.principal)
-    values = {**scope.binds, "by": query.owner_id, "limit": query.limit, "offset": query.offset}
+    values = {
+        **scope.binds,
+        **read_binds(scope),
+        "by": query.owner_id,
+        "limit": query.limit,
+        "offset": query.offset,
+    }
     rows, total = await caller.platform.database.read(read_page, _PAGE, values)
     return _OUTS.validate_python(rows), total
 
@@ -94,7 +101,9 @@ async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[Kno
 async def get(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
     """One knowledge base with its counts. Raises KnowledgeBaseNotFound, also for an invisible one."""
     scope = await scope_of(caller.platform, caller.principal)
-    row = await caller.platform.database.read(_ONE.first, {**scope.binds, "kb_id": kb_id})
+    row = await caller.platform.database.read(
+        _ONE.first, {**scope.binds, **read_binds(scope), "kb_id": kb_id}
+    )
     if row is None:
         raise KnowledgeBaseNotFound()
     return KnowledgeBaseOut(**row)
@@ -123,7 +132,7 @@ def _update(
         found.graph = change.graph
         unit.session.flush()
         tell_of_graph(platform, unit, found)
-    counts = _counts(unit.session, [kb_id])
+    counts = _counts(unit.session, scope, [kb_id])
     return render(found, *counts.get(kb_id, (0, 0)))
 
 
@@ -148,7 +157,7 @@ def _remove(
     for pipeline in dependents:
         unit.session.delete(pipeline)
     delete_base(unit, caller.platform, found)
-    receipt = of_base(unit, caller, signer, found)
+    receipt = of_base(unit, caller, signer, found, scope)
     audit(
         unit,
         "rag.knowledge_base.deleted",
@@ -181,11 +190,12 @@ def _refusal(dependents: Sequence[Pipeline]) -> DependentPipelines:
     return DependentPipelines({"message": message, "dependent_pipelines": listed})
 
 
-def _counts(session: Session, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Documents and vectors of completed documents, by knowledge base."""
+def _counts(session: Session, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The completed documents that the scope may read and their vectors, by knowledge base."""
     query = (
         select(Document.knowledge_base_id, func.count(), func.sum(Document.chunk_count))
         .where(Document.knowledge_base_id.in_(ids), Document.status == "completed")
+        .where(readable(scope))
         .group_by(Document.knowledge_base_id)
     )
     return {kb: (int(count), int(chunks or 0)) for kb, count, chunks in session.execute(query)}
@@ -232,7 +242,7 @@ def _page() -> Prepared:
 
 
 def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
-    """Each row of the page with its counts of completed documents and their vectors."""
+    """Each row of the page with its counts of readable completed documents and their vectors."""
     documents: Any = Document.__table__
     completed = (
         select(
@@ -241,7 +251,7 @@ def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
             func.sum(documents.c.chunk_count).label("vectors"),
         )
         .where(documents.c.knowledge_base_id.in_(select(page.c.id)))
-        .where(documents.c.status == literal_column("'completed'"))
+        .where(documents.c.status == literal_column("'completed'"), readable_by_binds(documents.c))
         .group_by(documents.c.knowledge_base_id)
         .subquery("completed")
     )

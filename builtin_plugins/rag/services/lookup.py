@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
+from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds, reading_scope
 from kernel.sdk import Caller, Prepared, Scope, Unit, scope_of
 from kernel.sdk.accounts import visible
 from kernel.sdk.storage import Among, Ids
@@ -52,6 +53,7 @@ _DOCUMENTS = Prepared(
     select(*ENTRY)
     .join(_BASE, _BASE.c.id == _DOCUMENT.c.knowledge_base_id)
     .where(Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), visible(_BASE.c))
+    .where(readable_by_binds(_DOCUMENT.c))
 )
 
 
@@ -100,7 +102,7 @@ def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> list[
 
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, api.DocumentEntry]:
     """Implements the hook of the same name."""
-    scope = await scope_of(caller.platform, caller.principal)
-    values = {**scope.binds, "wanted": list(document_ids)}
+    scope, reader = await scope_of(caller.platform, caller.principal), await reading_scope(caller)
+    values = {**scope.binds, **read_binds(reader), "wanted": list(document_ids)}
     rows = await caller.platform.database.read(_DOCUMENTS.all, values)
     return {row["document_id"]: api.DocumentEntry(**row) for row in rows}

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Final
@@ -55,10 +55,14 @@ _TOLD_CHARS: Final = 360
 
 @dataclass(frozen=True)
 class Inside:
-    """What happened to the files inside a document, in words; `left_out` if some became no documents."""
+    """What happened to the files inside a document, in words; `left_out` if some became no documents.
+
+    If it is `guarded`, their names are for its readers alone.
+    """
 
     message: str
     left_out: str | None
+    guarded: bool = False
 
 
 async def take_out(
@@ -92,7 +96,8 @@ async def take_out(
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return _summary(members, taken)
+    found = _summary(members, taken)
+    return found and replace(found, guarded=document.audience_id is not None)
 
 
 class _Pictures:
@@ -175,8 +180,10 @@ def _keep(
     kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
     held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
     now: Document | None = unit.session.get(Document, parent.id, with_for_update=True)
-    if held is None or not is_wanted(now, parent.uploaded_at):
+    if held is None or now is None or not is_wanted(now, parent.uploaded_at):
         raise Gone
+    # Its readers may have changed since the file was opened.
+    file = replace(file, audience_id=now.audience_id, audience_settled=now.audience_id is not None)
     document, new = keep_document(unit, platform, held, file)
     if new:
         queue(unit, document)

@@ -18,7 +18,7 @@ from builtin_plugins.rag.schemas import QueryRequest
 from builtin_plugins.rag.services.lookup import list_pipelines
 from builtin_plugins.rag.services.reading import pipeline_answer
 from builtin_plugins.tools.api import Tool, arguments_from_object
-from kernel.sdk import Caller, Context, Platform
+from kernel.sdk import Caller, Context
 
 LONGEST_QUESTION = 8000
 _LONGEST_SLUG = 51  # 64 with "ask_" before, and "_" and 8 characters after it
@@ -44,16 +44,16 @@ async def ask_pipeline(
         QueryRequest, {**(options or {}), "question": question[:LONGEST_QUESTION]}
     )
     asked = await asking.prepare(caller, pipeline_id, request, turns_of(history))
-    return _events(caller.platform, asking.stream(asked))
+    return _events(caller, asking.stream(asked))
 
 
-async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> api.PipelineEvents:
+async def _events(caller: Caller, events: AsyncGenerator[Event, None]) -> api.PipelineEvents:
     async with aclosing(events):
         async for event in events:
             if isinstance(event, AnswerPiece):
                 yield event.text
             elif isinstance(event, Done):
-                yield await pipeline_answer(platform, event)
+                yield await pipeline_answer(caller, event)
 
 
 async def pipeline_tools(ctx: Context) -> list[Tool]:

@@ -58,7 +58,7 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
 
 def _add(unit: Unit, scope: Scope, made: Pipeline, wanted: Sequence[str]) -> PipelineOut:
     ids = _checked(unit.session, scope, wanted)
-    _check_filter(unit.session, made, ids)
+    _check_filter(unit.session, scope, made, ids)
     unit.session.add(made)
     unit.session.flush()
     unit.session.add_all(_sources(made.id, ids))
@@ -114,14 +114,14 @@ def _update(unit: Unit, scope: Scope, pipeline_id: str, change: PipelineUpdate) 
         _replace_sources(unit.session, scope, pipeline_id, change.knowledge_base_ids)
     if change.retrieval_config is not None or change.knowledge_base_ids is not None:
         sources = select(PipelineSource.knowledge_base_id).where(PipelineSource.pipeline_id == pipeline_id)
-        _check_filter(unit.session, found, list(unit.session.scalars(sources)))
+        _check_filter(unit.session, scope, found, list(unit.session.scalars(sources)))
     return _render_visible(unit.session, scope, found)
 
 
-def _check_filter(session: Session, pipeline: Pipeline, base_ids: Sequence[str]) -> None:
+def _check_filter(session: Session, scope: Scope, pipeline: Pipeline, base_ids: Sequence[str]) -> None:
     """Check the pipeline's own filter against the fields of its knowledge bases. Raises Unprocessable."""
     fixed = RetrievalConfig.model_validate(pipeline.retrieval_config).metadata_filter
-    bind(session, base_ids, [FilterSource(fixed, ("body", "retrieval_config", "metadata_filter"))])
+    bind(session, scope, base_ids, [FilterSource(fixed, ("body", "retrieval_config", "metadata_filter"))])
 
 
 def _replace_sources(session: Session, scope: Scope, pipeline_id: str, wanted: Sequence[str]) -> None:

@@ -58,7 +58,8 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
 async def put_document(caller: Caller, knowledge_base_id: str, document: PluginDocument) -> str:
     """Implements the hook of the same name."""
     placing = Replacement(identity_for(document.key))
-    return await _store(caller, knowledge_base_id, document.filename, document.content, placing)
+    guarding = documents.Guarding(document.readers)
+    return await _store(caller, knowledge_base_id, document.filename, document.content, placing, guarding)
 
 
 async def _store(
@@ -67,6 +68,7 @@ async def _store(
     filename: str,
     content: AsyncIterator[bytes],
     placing: Replacement,
+    guarding: documents.Guarding | None = None,
 ) -> str:
     await documents.check_upload(caller, knowledge_base_id)
     platform = caller.platform
@@ -82,7 +84,7 @@ async def _store(
         if content_type is None:
             raise UnsupportedDocument(await parsers.why_refused(staged.path))
         arrived = Arrived(staged, filename, content_type)
-        record, _ = await documents.add(caller, knowledge_base_id, arrived, placing)
+        record, _ = await documents.add(caller, knowledge_base_id, arrived, placing, guarding=guarding)
     finally:
         staged.discard()
     return record.document_id

@@ -16,9 +16,10 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import language_of
 from builtin_plugins.rag.questions.reporting import Done
 from builtin_plugins.rag.questions.retrieval import Sought, named, retrieve
+from builtin_plugins.rag.rights.reading import readable, reading_scope
 from builtin_plugins.rag.services import documents, knowledge_bases
 from builtin_plugins.rag.services.lookup import ENTRY
-from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, scope_of
+from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Scope, scope_of
 
 MOST_SEARCHED = 50
 LONGEST_TEXT = 1_000_000
@@ -38,16 +39,17 @@ async def search_passages(
     if not bases:
         return []
     sent = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
-    documents = await bound(caller.platform, [base.id for base in bases], FilterSource(sent))
+    documents = await bound(caller, [base.id for base in bases], FilterSource(sent))
     language = partial(language_of, caller.platform, question)
-    sought = Sought(question, top_k, documents=documents, language=language)
+    sought = Sought(question, top_k, documents, language=language)
     found = await retrieve(caller.platform, bases, sought)
     return list(found.passages)
 
 
-async def pipeline_answer(platform: Platform, done: Done) -> api.PipelineAnswer:
+async def pipeline_answer(caller: Caller, done: Done) -> api.PipelineAnswer:
     """An answer as other plugins see it."""
-    places = await named(platform, {one.document_id for one in done.passages})
+    reader = await reading_scope(caller)
+    places = await named(caller.platform, reader, {one.document_id for one in done.passages})
     answer = done.answer
     return api.PipelineAnswer(
         answer.answer,
@@ -82,7 +84,7 @@ def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[ap
     query = (
         select(*ENTRY)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-        .where(scope.sees(KnowledgeBase), Document.status == "completed")
+        .where(scope.sees(KnowledgeBase), readable(scope), Document.status == "completed")
         .order_by(Document.uploaded_at, Document.id)
     )
     rows = session.execute(query.limit(limit).offset(offset)).mappings()

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_receipts import (
     MOST_LISTED,
     Receipt,
@@ -27,7 +28,7 @@ from builtin_plugins.rag.schemas_receipts import (
 )
 from builtin_plugins.rag.services.metadata import count_values
 from builtin_plugins.vectors.api import indexes_built_before
-from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, utc_now
+from kernel.sdk import Caller, Platform, ResourceKey, Scope, SecretStore, Unit, audit, utc_now
 
 KEY = "deletion-receipts"
 INDEX_FILES = "index_files"
@@ -85,15 +86,19 @@ def of_document(
     return _close(unit, caller, signer, facts, own)
 
 
-def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase) -> Receipt:
-    """The receipt of a knowledge base that is being deleted; a job removes its documents."""
+def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase, scope: Scope) -> Receipt:
+    """The receipt of a knowledge base that is being deleted; a job removes its documents. It lists those that
+    the scope may read.
+    """
     total, chunks, summaries = _extent(unit.session, base.id)
     values = count_values(unit.session, base.id, None)
     of = Document.knowledge_base_id == base.id
     digests = unit.session.scalars(select(Document.sha256).where(of).order_by(Document.sha256))
     digest = hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
     columns = (Document.id, Document.sha256, Document.size_bytes)
-    listed = unit.session.execute(select(*columns).where(of).order_by(Document.sha256).limit(MOST_LISTED))
+    listed = unit.session.execute(
+        select(*columns).where(of, readable(scope)).order_by(Document.sha256).limit(MOST_LISTED)
+    )
     content = [
         RemovedContent(document_id=row.id, sha256=row.sha256, size_bytes=row.size_bytes) for row in listed
     ]

@@ -7,7 +7,7 @@ import logging
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
+from builtin_plugins.rag.rights.audiences import assign_audience
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
 from builtin_plugins.rag.services.identities import NOT_OF_PLUGIN, is_of_plugin, latest
 from builtin_plugins.rag.services.usage import admit
@@ -40,6 +41,7 @@ _SAME = Prepared(
         # A failed version is tried again under its own identity only: it would replace another document.
         _ROWS.c.identity.is_(None) | (_ROWS.c.status != literal_column("'failed'")),
         NOT_OF_PLUGIN,
+        _ROWS.c.audience_id.is_(None),
     )
     .order_by(_ROWS.c.uploaded_at, _ROWS.c.id)
     .limit(1)
@@ -52,7 +54,7 @@ _INSERT: Final = insert(_ROWS)
 @dataclass(frozen=True)
 class Arrived:
     """A completely received file. `asked`: when the document that contains it was uploaded; None for a
-    person's upload.
+    person's upload. `audience_id` is who may read it; without `audience_settled`, the version before says so.
     """
 
     staged: Staged
@@ -62,6 +64,8 @@ class Arrived:
     parent_id: str | None = None
     asked: datetime | None = None
     identity: str | None = None
+    audience_id: str | None = None
+    audience_settled: bool = False
 
 
 async def write_kept(
@@ -85,10 +89,13 @@ def keep_document(
     `DeletedMeanwhile`, after which the unit must be rolled back.
     """
     newest = None if file.identity is None else latest(unit.session, base.id, file.identity)
+    if newest is not None and not file.audience_settled:
+        file = replace(file, audience_id=newest.audience_id)
     known = _known(unit, base.id, file, newest)
     if known is not None and known.status != "failed":
         if file.identity is not None and file.parent_id is not None:
             known.parent_id = file.parent_id
+        _guard(unit, known, file)
         return known, False
     added = file.staged.size if known is None else 0
     admit(unit, platform.settings_of(RagSettings), base, added, queued=file.asked is None)
@@ -101,15 +108,22 @@ def keep_document(
         _rename(document, file)
         start_over(document)
         unit.session.flush()
+    _guard(unit, document, file)
     platform.blobs.keep(unit, file.staged, document.holder)
     return document, True
+
+
+def _guard(unit: Unit, document: Document, file: Arrived) -> None:
+    """Give the document's other versions, and what came out of them, the same audience."""
+    if file.audience_settled:
+        assign_audience(unit, document, file.audience_id)
 
 
 def _known(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> Document | None:
     """The document that has these bytes already; one without an identity gets that of a file of its name."""
     if newest is not None and newest.status != SUPERSEDED:
         return newest if newest.sha256 == file.staged.sha256 else None
-    if is_of_plugin(file.identity):
+    if is_of_plugin(file.identity) or file.audience_id is not None:
         return None
     same = find_same(unit, base_id, file.staged.sha256)
     found: Document | None = None if same is None else unit.session.get(Document, same)
@@ -138,7 +152,8 @@ def _of_one_archive(unit: Unit, one: str | None, other: str) -> bool:
 def find_same(unit: Unit, base_id: str, sha256: str) -> str | None:
     """The id of the oldest document with these bytes in a knowledge base, if no other has replaced it.
 
-    One that a plugin keeps does not count: it goes when the plugin says so.
+    One that a plugin keeps does not count: it goes when the plugin says so. Neither does one with an
+    audience, as uploaders would learn of it.
     """
     row = _SAME.first(unit.session, {"base": base_id, "sha256": sha256})
     return None if row is None else row["id"]
@@ -160,6 +175,7 @@ def _new(unit: Unit, base: KnowledgeBase, file: Arrived, version: int) -> Docume
         "tree_wanted": file.build_tree,
         "parent_id": file.parent_id,
         "identity": file.identity,
+        "audience_id": file.audience_id,
         "version": version,
         "uploaded_at": utc_now(),
     }

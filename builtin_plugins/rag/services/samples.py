@@ -8,9 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.filters.binding import bind
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import language_of
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.rights.reading import VISITORS
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform, PlatformError
 
@@ -19,8 +21,8 @@ _SHORTEST = 20  # characters: shorter sentences occur in many documents
 
 
 async def sample_answers(platform: Platform) -> dict[str, str]:
-    """Implements `find_sample_answers`: searches for a sentence of each of the oldest documents, and
-    gives the best passage.
+    """Implements `find_sample_answers`: searches for a sentence of each of the oldest documents without
+    readers of their own, and gives the best passage.
 
     No model writes the answer. A document whose embedding model does not answer at the moment is left out.
     """
@@ -31,7 +33,8 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
             continue
         try:
             language = partial(language_of, platform, question)
-            best = await retrieve(platform, [base], Sought(question, 1, language=language))
+            documents = await platform.database.read(bind, VISITORS, [base.id], [])
+            best = await retrieve(platform, [base], Sought(question, 1, documents, language=language))
         except PlatformError:
             continue
         # Without the passage's id: equal passages of two documents may swap places.
@@ -44,6 +47,7 @@ def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:
         select(KnowledgeBase, Document.id)
         .join(Document, Document.knowledge_base_id == KnowledgeBase.id)
         .where(Document.status == "completed", Document.chunk_count > 0)
+        .where(Document.audience_id.is_(None))
         .order_by(Document.uploaded_at, Document.id)
     )
     return [(base, document_id) for base, document_id in session.execute(query.limit(MOST_SAMPLES))]

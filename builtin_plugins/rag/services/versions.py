@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
@@ -111,6 +111,7 @@ def _forget(unit: Unit, platform: Platform, row: Document) -> None:
     collection = KnowledgeBase(id=base_id).earlier_collection
     platform.resource(VECTORS).remove_group(unit, collection, row.id)
     platform.blobs.release(unit, row.sha256, row.holder)
+    _keep_guarded(unit, row)
     platform.hooks.ask_now(
         api.remove_derived, platform=platform, unit=unit, knowledge_base_id=base_id, document_id=row.id
     )
@@ -118,6 +119,14 @@ def _forget(unit: Unit, platform: Platform, row: Document) -> None:
     owner_id = None if base is None else base.owner_id
     unit.emit(DocumentDeleted(document_id=row.id, knowledge_base_id=base_id, owner_id=owner_id))
     unit.session.delete(row)
+
+
+def _keep_guarded(unit: Unit, row: Document) -> None:
+    """Let what came out of a version belong to the newest one, where changes of its readers find it."""
+    newest = None if row.identity is None else latest(unit.session, row.knowledge_base_id, row.identity)
+    if row.audience_id is not None and newest is not None and newest.id != row.id:
+        left = (Document.knowledge_base_id == row.knowledge_base_id) & (Document.parent_id == row.id)
+        unit.session.execute(update(Document).where(left, ~CURRENT).values(parent_id=newest.id))
 
 
 async def forget_old(platform: Platform, _payload: NoPayload) -> None:

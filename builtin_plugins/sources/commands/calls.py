@@ -16,13 +16,13 @@ _ACTIVE = ("queued", "running")
 async def sources_of(base: str) -> list[dict[str, Any]]:
     """The sources of a knowledge base."""
     async with signed_in() as client:
-        return list((await client.get(f"{_BASES}/{await _base(client, base)}/sources"))["items"])
+        return list((await client.get(f"{_BASES}/{await base_id(client, base)}/sources"))["items"])
 
 
 async def add_source(base: str, body: dict[str, Any]) -> dict[str, Any]:
     """Add one."""
     async with signed_in() as client:
-        path = f"{_BASES}/{await _base(client, base)}/sources"
+        path = f"{_BASES}/{await base_id(client, base)}/sources"
         return dict(await client.call("POST", path, json=body))
 
 
@@ -53,10 +53,10 @@ async def run_source(source: str, *, dry: bool, confirm: bool) -> dict[str, Any]
 async def origin_of_document(base: str, document: str) -> dict[str, Any]:
     """Where a document comes from."""
     async with signed_in() as client:
-        return dict(await client.get(f"{_BASES}/{await _base(client, base)}/documents/{document}/origin"))
+        return dict(await client.get(f"{_BASES}/{await base_id(client, base)}/documents/{document}/origin"))
 
 
-async def _base(client: Client, wanted: str) -> str:
+async def base_id(client: Client, wanted: str) -> str:
     """The id of a knowledge base by name or id. Raises CommandFailed."""
     found, offset, total = list[dict[str, Any]](), 0, 1
     while offset < total:

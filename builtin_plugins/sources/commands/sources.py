@@ -141,21 +141,70 @@ def why(
     base: Annotated[str, typer.Option("--kb", help="Name or id of its knowledge base.")],
     as_json: AsJson = False,
 ) -> None:
-    """Say why a document is there: its source, its path there, and its version."""
+    """Say why a document is there, and for who may change its knowledge base, who may read it and why."""
     from builtin_plugins.sources.commands.calls import origin_of_document
+    from builtin_plugins.sources.commands.rights import readers_of_document
     from cli import console, running
 
     found = running.run(origin_of_document(base, document))
+    readers = running.run(readers_of_document(base, document))
+    if as_json:
+        console.print_json({**found, "readers": readers})
+        return
+    console.print_facts([(name, str(value)) for name, value in found.items() if value])
+    if readers is None:
+        return
+    if readers["everybody"]:
+        console.note("Everybody who sees the knowledge base may read it.")
+    rows = [(one["name"], one["kind"], ", ".join(map(str, one["account_ids"]))) for one in readers["readers"]]
+    if rows:
+        console.print_table(("may read it there", "kind", "accounts here"), rows, "")
+
+
+@app.command(epilog=examples(("platformctl sources rights SOURCE", "who there has no counterpart here?")))
+def rights(source: Id, as_json: AsJson = False) -> None:
+    """Show when the permissions at a source were read, and which people and groups have no counterpart."""
+    from builtin_plugins.sources.commands.rights import rights_of
+    from cli import console, running
+
+    found = running.run(rights_of(source))
     if as_json:
         console.print_json(found)
-    else:
-        console.print_facts([(name, str(value)) for name, value in found.items() if value])
+        return
+    console.print_facts([(name, str(value)) for name, value in found.items() if name != "unmapped"])
+    rows = [(one["principal"], one["kind"], one["name"]) for one in found["unmapped"]]
+    console.print_table(("no counterpart", "kind", "name"), rows, "Everybody there has a counterpart here.")
+
+
+@app.command(
+    name="map",
+    epilog=examples(
+        ("platformctl sources map SOURCE staff --group --to team:7", "a group is a team"),
+        ("platformctl sources map SOURCE ann --to account:12", "a person is an account"),
+        ("platformctl sources map SOURCE staff --group", "take that back"),
+    ),
+)
+def map_to(
+    source: Id,
+    principal: Annotated[str, typer.Argument(help="The id there: 'platformctl sources rights'.")],
+    group: Annotated[bool, typer.Option("--group", help="It is a group, not a person.")] = False,
+    to: Annotated[
+        str | None, typer.Option(help="everyone, nobody, account:ID or team:ID; omitted: as if not said.")
+    ] = None,
+) -> None:
+    """Say what a person or a group at a source is here."""
+    from builtin_plugins.sources.commands.rights import map_principal
+    from cli import console, running
+
+    running.run(map_principal(source, "group" if group else "person", principal, to))
+    console.done("It counts from now on")
 
 
 @app.command(
     epilog=examples(
         ("platformctl sources new acme-drive", "creates the folder acme-drive here"),
         ("platformctl sources new acme-drive --into ~/src", "or elsewhere"),
+        ("platformctl sources new acme-drive --guarded", "with permissions of its own"),
     )
 )
 def new(
@@ -166,13 +215,15 @@ def new(
             "--into", metavar="FOLDER", help="Folder to create it in; the current one when omitted."
         ),
     ] = None,
+    guarded: Annotated[bool, typer.Option("--guarded", help="With permissions of its own.")] = False,
 ) -> None:
     """Create a plugin with a kind of source that passes the tests for all sources, to start from."""
     from cli import console
     from cli.scaffolding import write_plugin
 
     templates = Path(__file__).parents[1] / "templates"
-    written = write_plugin(name, into or Path.cwd(), templates)
+    instead = templates.with_name("templates_guarded") if guarded else None
+    written = write_plugin(name, into or Path.cwd(), templates, instead)
     folder = written[0].parent
     for path in written:
         console.note(str(path.relative_to(folder.parent)))

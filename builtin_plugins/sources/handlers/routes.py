@@ -53,6 +53,7 @@ async def list_kinds(ctx: Context) -> SourceKindsOut:
             name=kind.name,
             title=kind.title,
             settings_schema=kind.settings.model_json_schema(),
+            guarded="depends" if callable(kind.guarded) else "always" if kind.guarded else "never",
             secret=kind.secret,
         )
         for kind in kinds.all.values()

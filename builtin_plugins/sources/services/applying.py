@@ -22,10 +22,13 @@ from builtin_plugins.sources.protocol import (
     ItemFault,
     ItemUnsuitable,
     SourceFault,
-    SourceItem,
     SourceThrottled,
 )
 from builtin_plugins.sources.services.listing import gone_items, hold_run
+from builtin_plugins.sources.services.opening import item_of
+from builtin_plugins.sources.services.rights.directory import everyone_of
+from builtin_plugins.sources.services.rights.granting import grant_items, key_of
+from builtin_plugins.sources.services.rights.readers import document_readers
 from builtin_plugins.sources.services.states import SourceEnded
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import (
@@ -49,11 +52,6 @@ _REFUSED: Final = (UnsupportedMediaType, rag.EmptyDocument, PayloadTooLarge)
 def service_caller(platform: Platform) -> Caller:
     """Who stores and deletes: the knowledge base's owner may change, and its sources stay."""
     return Caller(platform, Principal("service", "service:sources"))
-
-
-def key_of(item_id: str) -> str:
-    """The key of an item's document."""
-    return f"sources:{item_id}"
 
 
 class RunExecution:
@@ -112,18 +110,10 @@ class RunExecution:
 
     async def _fetch(self, opened: DocumentSource, row: ItemRecord) -> None:
         incoming = IncomingContent()
-        item = SourceItem(
-            row.identity,
-            row.listed_etag,
-            row.path,
-            row.size_bytes,
-            row.modified_at,
-            row.media_type,
-            details=row.details,
-        )
         try:
-            async with opened.content(item) as pieces:
-                document = rag.PluginDocument(key_of(row.id), row.name, incoming.read(pieces))
+            async with opened.content(item_of(row)) as pieces:
+                readers = await self._platform.database.read(self._readers, row.id)
+                document = rag.PluginDocument(key_of(row.id), row.name, incoming.read(pieces), readers)
                 stored = await self._platform.hooks.ask(
                     rag.put_document, caller=self._caller, knowledge_base_id=self._base, document=document
                 )
@@ -150,6 +140,15 @@ class RunExecution:
             await self._platform.database.write(self._stored, row, stored, incoming.size)
         self._progress.report(message="Fetching")
 
+    def _readers(self, session: Session, item_id: str) -> rag.DocumentReaders | None:
+        """Who may read a document as soon as it is stored; None for everybody who sees the knowledge base."""
+        source, row = session.get(SourceRecord, self._run.source_id), session.get(ItemRecord, item_id)
+        if source is None or row is None:
+            raise SourceEnded
+        if not source.is_guarded:
+            return None
+        return document_readers(source, row.readers, everyone_of(session, source.id))
+
     async def _describe(self, row: ItemRecord, document_id: str) -> None:
         """Say what the source knows of a document, for the fields that its knowledge base has."""
         known = {"source_path": row.path, "link": row.link, "modified": row.modified_at, **row.details}
@@ -174,6 +173,10 @@ class RunExecution:
         run.fetched_bytes += size
         found.etag, found.state, found.reason = row.listed_etag, "stored", None
         found.document_id, found.stored_name = document_id, row.name
+        unit.session.flush()
+        source = unit.session.get_one(SourceRecord, run.source_id)
+        if source.is_guarded:  # who may read it may have changed while it was stored
+            grant_items(unit, self._platform, source, [found])
 
     def _failed(self, unit: Unit, row: ItemRecord, reason: str) -> None:
         run, found = self._hold(unit, row)

@@ -6,7 +6,6 @@ because of a listing that was cut off, nor, without a person's word, if much is 
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -26,29 +25,27 @@ from builtin_plugins.sources.protocol import (
     SourceItem,
     SourceMisplaced,
 )
+from builtin_plugins.sources.services.rights.granting import change_readers
+from builtin_plugins.sources.services.rights.readers import pack
 from builtin_plugins.sources.services.states import SourceEnded
+from builtin_plugins.sources.services.texts import brief, digest_of, storable
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Platform, Progress, Unit
 from kernel.sdk.http import clean_name
 
 _BATCH: Final = 200
 _LONGEST_PATH: Final = 1000
-_LONGEST: Final = 255
-
-
-def digest_of(identity: str) -> str:
-    """How an identity of any length is looked up."""
-    return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
-
-
-def brief(text: str | None) -> str | None:
-    """A text that only has to be equal or not, such as an etag, in at most 255 characters."""
-    return text if text is None or (len(text) <= _LONGEST and text.isprintable()) else digest_of(text)
-
-
-def storable(text: str) -> str:
-    """A text as every database takes it: what is no character is replaced."""
-    return text.encode(errors="replace").decode().replace("\0", "?")
+_MOVED: Final = (
+    "digest",
+    "identity",
+    "path",
+    "name",
+    "listed_etag",
+    "modified_at",
+    "link",
+    "details",
+    "granted_by",
+)
 
 
 def gone_items(run: RunRecord) -> ColumnElement[bool]:
@@ -104,6 +101,7 @@ class ListingPass:
 
     def _write(self, unit: Unit, batch: Sequence[SourceItem | GoneItem]) -> int:
         run, now = hold_run(unit, self._run.id), unit.now()
+        granted, given = dict[str, str](), list[ItemRecord]()
         listed = {digest_of(one.identity): one for one in batch}
         mine = (ItemRecord.source_id == self._source.id) & ItemRecord.digest.in_(listed)
         rows = {row.digest: row for row in unit.session.scalars(select(ItemRecord).where(mine))}
@@ -124,7 +122,13 @@ class ListingPass:
                 row.stored_name = ""  # so that it is renamed and described again
             describe(row, item)
             row.listed_by = self._pass
+            if item.grant is not None and self._source.is_guarded:
+                granted[row.id], row.granted_by = pack(item.grant), self._pass
+                given.append(row)
             self._judge(row, self._filters.refusal(item, now) or item.unavailable)
+        if given:
+            unit.session.flush()
+            change_readers(unit, self._platform, self._source, given, granted)
         if run.found > self._settings.sources_items:
             most = self._settings.sources_items
             raise SourceMisplaced(f"There are more than {most} items; narrow the source down")
@@ -150,7 +154,7 @@ class ListingPass:
         if current is not None and (current.settings, current.filters) == listed:
             run.cursor = end.cursor
         unit.session.flush()
-        self._pair_moved(unit.session, run)
+        self._pair_moved(unit, run)
         out = (ItemRecord.listed_by == self._pass) & (ItemRecord.state == "skipped")
         run.skipped = unit.session.scalar(select(func.count()).select_from(ItemRecord).where(out)) or 0
         kept, gone = self._count(unit.session, run)
@@ -170,8 +174,9 @@ class ListingPass:
         missing = select(func.count()).select_from(ItemRecord).where(stored, gone_items(run))
         return kept, session.scalar(missing) or 0
 
-    def _pair_moved(self, session: Session, run: RunRecord) -> None:
+    def _pair_moved(self, unit: Unit, run: RunRecord) -> None:
         """Let new items that have the content of gone ones take their documents: they were moved."""
+        session = unit.session
         keys = select(ItemRecord.fingerprint, ItemRecord.id).order_by(ItemRecord.id)
         keys = keys.where(ItemRecord.source_id == run.source_id, ItemRecord.fingerprint.is_not(None))
         is_new = ItemRecord.listed_by == self._pass
@@ -187,15 +192,17 @@ class ListingPass:
                 old, new = (session.get_one(ItemRecord, one) for one in (found, fresh[key].popleft()))
                 session.delete(new)
                 session.flush()
-                self._move(old, new)
+                self._move(unit, old, new)
                 run.moved += 1
         session.flush()
 
-    def _move(self, old: ItemRecord, fresh: ItemRecord) -> None:
-        for name in ("digest", "identity", "path", "name", "listed_etag", "modified_at", "link", "details"):
+    def _move(self, unit: Unit, old: ItemRecord, fresh: ItemRecord) -> None:
+        for name in _MOVED:
             setattr(old, name, getattr(fresh, name))
         old.etag, old.state, old.reason = fresh.listed_etag, "stored", None
         old.listed_by, old.is_gone, old.stored_name = self._pass, False, ""
+        if self._source.is_guarded:
+            change_readers(unit, self._platform, self._source, [old], {old.id: fresh.readers or pack(None)})
 
 
 def describe(row: ItemRecord, item: SourceItem) -> None:

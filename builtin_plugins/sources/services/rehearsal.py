@@ -17,7 +17,7 @@ from builtin_plugins.sources.protocol import (
     ListingIncomplete,
     SourceItem,
 )
-from builtin_plugins.sources.services.listing import brief, digest_of
+from builtin_plugins.sources.services.texts import brief, digest_of
 from kernel.sdk import Platform, utc_now
 
 _MOST_NAMED: Final = 200
@@ -83,5 +83,9 @@ class Rehearsal:
         return {
             "found": len(self._listed),
             **{name: len(some) for name, some in paths.items()},
-            "paths": {name: sorted(some)[:_MOST_NAMED] for name, some in paths.items()},
+            "paths": {name: self._shown(some) for name, some in paths.items()},
         }
+
+    def _shown(self, paths: list[str]) -> list[str]:
+        """None of a source with permissions of its own: not everybody who sees the run may read them."""
+        return [] if self._source.is_guarded else sorted(paths)[:_MOST_NAMED]

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api as rag
 from builtin_plugins.sources.errors import DocumentsUnavailable
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
-from builtin_plugins.sources.services.applying import drop_item, key_of, service_caller
+from builtin_plugins.sources.services.applying import drop_item, service_caller
 from builtin_plugins.sources.services.credentials import forget_credential
+from builtin_plugins.sources.services.rights.granting import drop_holder, key_of
 from builtin_plugins.sources.services.states import ACTIVE
 from kernel.sdk import Job, NotFound, Platform, Unavailable, Unit, utc_now
 
@@ -34,7 +35,7 @@ async def remove_source(platform: Platform, payload: SourceRemovalPayload) -> No
     while items := await platform.database.read(_some_items, source.id):
         for item in items:
             await _part_with(platform, source, item)
-    await platform.database.write(_end, source.id)
+    await platform.database.write(_end, platform, source.id)
 
 
 def _begin(unit: Unit, source_id: str) -> SourceRecord | None:
@@ -78,9 +79,10 @@ async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord)
     await platform.database.write(forget)
 
 
-def _end(unit: Unit, source_id: str) -> None:
+def _end(unit: Unit, platform: Platform, source_id: str) -> None:
     source = unit.session.get(SourceRecord, source_id)
     if source is not None:
+        drop_holder(unit, platform, source)
         unit.session.delete(source)
 
 
@@ -99,6 +101,7 @@ def remove_with(
         mine = select(SourceRecord).where(SourceRecord.knowledge_base_id == base)
         for source in unit.session.scalars(mine):
             forget_credential(platform, unit, source)
+            drop_holder(unit, platform, source)
             unit.session.delete(source)
     else:
         of = select(ItemRecord).where(ItemRecord.document_id == document_id)

@@ -7,25 +7,23 @@ import uuid
 from datetime import timedelta
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from sqlalchemy import select, update
 
 from builtin_plugins.rag import api as rag
-from builtin_plugins.sources.kinds import SOURCE_KINDS
 from builtin_plugins.sources.models import RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
     DocumentSource,
     SourceFault,
-    SourceMisplaced,
-    SourceSetup,
     SourceThrottled,
     SourceUnreachable,
 )
 from builtin_plugins.sources.services.applying import RunExecution
-from builtin_plugins.sources.services.credentials import read_credential
 from builtin_plugins.sources.services.listing import ListingPass
+from builtin_plugins.sources.services.opening import open_source
 from builtin_plugins.sources.services.rehearsal import Rehearsal
+from builtin_plugins.sources.services.rights.refreshing import read_rights
 from builtin_plugins.sources.services.states import ACTIVE, RunState, SourceEnded, Trigger
 from kernel.sdk import JobFailed, LongJob, Platform, Progress, Unavailable, Unit, utc_now
 
@@ -88,13 +86,7 @@ async def _attempt(
     record: RunRecord,
     progress: Progress,
 ) -> None:
-    secret = await read_credential(platform, source)
-    kind = platform.resource(SOURCE_KINDS).of(source.kind)
-    try:
-        settings = kind.settings.model_validate(source.settings)
-    except ValidationError:
-        raise SourceMisplaced("Its settings don't fit this version of its plugin; save them again") from None
-    async with kind.open(SourceSetup(platform, source.id, settings, secret)) as opened:
+    async with open_source(platform, source) as opened:
         if record.is_dry:
             plan = await Rehearsal(source).run(platform, opened)
             await platform.database.write(_note_plan, record.id, plan)
@@ -110,6 +102,8 @@ async def _keep_in_step(
     current = await platform.database.read(lambda session: session.get(RunRecord, record.id))
     if current is None or current.state == "needs_confirmation":
         return
+    if source.is_guarded:
+        await read_rights(platform, source, opened, current.listing)
     await RunExecution(platform, source, current, progress).run(opened)
     await platform.database.write(_complete, record.id)
 

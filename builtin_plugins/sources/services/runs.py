@@ -12,6 +12,7 @@ from builtin_plugins.sources.errors import NothingToConfirm, OriginNotFound
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from builtin_plugins.sources.schedules import next_run
 from builtin_plugins.sources.schemas import OriginOut, SourceItemOut, SourceItemQuery, SourceRunOut
+from builtin_plugins.sources.services.rights.refreshing import begin_refreshes
 from builtin_plugins.sources.services.running import queue_run, start_run
 from builtin_plugins.sources.services.sources import run_out, runs_out
 from builtin_plugins.sources.services.states import ACTIVE
@@ -71,7 +72,10 @@ async def list_items(caller: Caller, source_id: str, query: SourceItemQuery) -> 
     sight = await source_sight_of(caller)
 
     def read(session: Session) -> Page[SourceItemOut]:
-        mine = ItemRecord.source_id == sight.source(session, source_id).id
+        source = sight.source(session, source_id)
+        mine = ItemRecord.source_id == source.id
+        if source.is_guarded:  # also for the owner: the names of what one may not read
+            mine &= ItemRecord.document_id.in_(sight.documents)
         if query.state is not None:
             mine &= ItemRecord.state == query.state
         ordered = select(ItemRecord).where(mine).order_by(ItemRecord.path, ItemRecord.id)
@@ -97,7 +101,7 @@ async def origin_of(caller: Caller, base: str, document_id: str) -> OriginOut:
         sight.require_visible(session, base)
         of = (ItemRecord.document_id == document_id) & (SourceRecord.knowledge_base_id == base)
         query = select(ItemRecord, SourceRecord).join(SourceRecord, SourceRecord.id == ItemRecord.source_id)
-        found = session.execute(query.where(of)).first()
+        found = session.execute(query.where(of, ItemRecord.document_id.in_(sight.documents))).first()
         if found is None:
             raise OriginNotFound()
         item, source = found
@@ -121,6 +125,7 @@ async def tick(platform: Platform, _payload: NoPayload) -> None:
 
 def _begin_due(unit: Unit, platform: Platform) -> None:
     now = unit.now()
+    begin_refreshes(unit)
     due = select(SourceRecord).where(SourceRecord.next_at <= now, SourceRecord.leaving.is_(None))
     for row in unit.session.scalars(due.order_by(SourceRecord.id).with_for_update()):
         row.next_at = next_run(platform, row.schedule, now)

@@ -42,6 +42,8 @@ from builtin_plugins.sources.services.credentials import (
     read_credential,
 )
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
+from builtin_plugins.sources.services.rights.granting import close_source, drop_holder, grant_all
+from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh
 from builtin_plugins.sources.services.running import forget_cursors, start_run
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
@@ -74,6 +76,9 @@ async def create(caller: Caller, wanted: SourceCreate, base: str) -> SourceOut:
             next_at=next_run(platform, wanted.schedule, unit.now()),
             account_id=caller.id,
             created_at=utc_now(),
+            is_guarded=kind.is_guarded(kind.settings.model_validate(settings)),
+            rights_seconds=wanted.rights_seconds,
+            rights_due_at=unit.now(),
         )
         unit.session.add(made)
         unit.session.flush()
@@ -125,12 +130,17 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
             settings = _checked(kind, wanted.settings)
             if settings != row.settings and wanted.secret is None:
                 _check_own_secret(caller, unit.session, row)
-            row.settings = settings
+            is_guarded = kind.is_guarded(kind.settings.model_validate(settings))
+            if settings != row.settings or is_guarded != row.is_guarded:
+                row.settings = settings
+                _guard(platform, unit, row, is_guarded=is_guarded)
         if wanted.filters is not None:
             row.filters = wanted.filters.model_dump()
         if wanted.settings is not None or wanted.filters is not None:
             row.cursor = None
             forget_cursors(unit, row)
+        if "rights_seconds" in sent:
+            row.rights_seconds = wanted.rights_seconds
         if "schedule" in sent:
             row.schedule = wanted.schedule
             row.next_at = next_run(platform, wanted.schedule, unit.now())
@@ -151,6 +161,9 @@ async def remove(caller: Caller, source_id: str, documents: str) -> None:
 
     def write(unit: Unit) -> None:
         row = sight.source(unit.session, source_id, to_change=True)
+        if row.is_guarded and documents == "keep":
+            reason = "documents with the readers of a source go with it; 'delete' is possible, 'keep' is not"
+            raise Unprocessable.field(("query", "documents"), reason, documents)
         row.leaving, row.next_at, row.push_digest = documents, None, None
         forget_credential(caller.platform, unit, row, caller.origin)
         payload = SourceRemovalPayload(source_id=row.id)
@@ -182,18 +195,20 @@ async def try_source(caller: Caller, source_id: str) -> SourceTested:
 
 
 async def _try(kind: SourceKind, setup: SourceSetup, filters: SourceFilters) -> SourceTested:
-    items, now = list[SampleItem](), utc_now()
+    items, now, is_guarded = list[SampleItem](), utc_now(), kind.is_guarded(setup.settings)
+    count = 0
     try:
         async with kind.open(setup) as opened, aclosing(opened.documents(None)) as listing:
             async for one in listing:
-                if isinstance(one, ListingEnd) or len(items) == _SAMPLE:
+                if isinstance(one, ListingEnd) or count == _SAMPLE:
                     break
-                if isinstance(one, SourceItem):
+                count += isinstance(one, SourceItem)
+                if isinstance(one, SourceItem) and not is_guarded:  # whose names not everybody may see
                     skipped = filters.refusal(one, now) or one.unavailable
                     items.append(SampleItem(path=one.path, size_bytes=one.size, skipped=skipped))
     except SourceFault as fault:
-        return SourceTested(ok=False, problem=str(fault), items=items)
-    return SourceTested(ok=True, problem=None, items=items)
+        return SourceTested(ok=False, problem=str(fault), items=items, found=count)
+    return SourceTested(ok=True, problem=None, items=items, found=count)
 
 
 async def make_push_address(caller: Caller, source_id: str) -> str:
@@ -224,8 +239,24 @@ async def push(platform: Platform, token: str) -> None:
             raise SourceLeaving()
         row.pushed_at = utc_now()
         start_run(unit, row, "push")
+        if row.is_guarded:
+            begin_refresh(unit, row)
 
     await platform.database.write(write)
+
+
+def _guard(platform: Platform, unit: Unit, row: SourceRecord, *, is_guarded: bool) -> None:
+    """New settings: who may read its documents is not known before the next reading."""
+    before, row.is_guarded = row.is_guarded, is_guarded
+    unit.session.flush()
+    if is_guarded:
+        grant_all(unit, platform, row)  # those of a source that was open
+        close_source(unit, platform, row)
+        begin_refresh(unit, row)
+    elif before:
+        grant_all(unit, platform, row)
+        drop_holder(unit, platform, row)
+        row.is_closed, row.rights_at, row.rights_mark, row.rights_problem = False, None, None, None
 
 
 def _digest(token: str) -> str:
@@ -287,6 +318,8 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
         last_run=None if last is None else run_out(last),
         missing=session.scalar(select(RunRecord.gone).where(asking)),
         items=items,
+        is_guarded=row.is_guarded,
+        rights_seconds=(row.rights_seconds or USUAL_SECONDS) if row.is_guarded else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.accounts.api import OrganizationMembership
@@ -15,7 +15,7 @@ from builtin_plugins.tenancy.access.cache import standing_of
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.access.standing import read_memberships
 from builtin_plugins.tenancy.access.tree import descendants
-from builtin_plugins.tenancy.models import Membership, Organization
+from builtin_plugins.tenancy.models import Membership, Organization, Team, TeamMember
 from builtin_plugins.tenancy.permissions import AUDIT_READ
 from kernel.sdk import Caller
 
@@ -64,6 +64,17 @@ def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, li
 def members_query(organization_id: int) -> Select[int]:
     """The ids of the accounts of an organization, suspended ones included."""
     return select(Membership.user_id).where(Membership.organization_id == organization_id)
+
+
+def team_members_query(team_id: int) -> Select[int]:
+    """The ids of the accounts of a team, without those suspended in its organization."""
+    suspended = exists().where(
+        Membership.organization_id == Team.organization_id,
+        Membership.user_id == TeamMember.user_id,
+        Membership.suspended_at.is_not(None),
+    )
+    query = select(TeamMember.user_id).join(Team, Team.id == TeamMember.team_id)
+    return query.where(TeamMember.team_id == team_id, ~suspended)
 
 
 async def audited_organizations(caller: Caller, organization_id: int | None) -> list[int]:

@@ -20,6 +20,7 @@ from builtin_plugins.accounts.api import (
     SignInMethod,
     end_external_sessions,
     sign_in_external,
+    verified_addresses,
 )
 from builtin_plugins.accounts.errors import AccountDisabled
 from builtin_plugins.accounts.link_approvals import approve
@@ -86,6 +87,24 @@ async def test_first_sign_in_makes_an_account(running: Running, anna: ExternalId
     (entry,) = await audited(running, "account.created", account.id)
     assert entry.ip_address == "192.0.2.7"
     assert entry.after_state["issuer"] == anna.issuer
+
+
+@together
+async def test_an_address_is_proven_as_long_as_the_provider_says_so(
+    running: Running, anna: ExternalIdentity
+) -> None:
+    async def is_proven() -> bool:
+        rows = await running.platform.database.read(
+            lambda session: session.execute(verified_addresses()).all()
+        )
+        return anna.email in {row.email_key for row in rows}
+
+    await enter(running, anna)
+    assert not await is_proven()  # silence is no proof
+    await enter(running, replace(anna, is_email_verified=True))
+    assert await is_proven()
+    await enter(running, anna)
+    assert not await is_proven()
 
 
 @together

@@ -26,6 +26,7 @@ from tests.builtin_plugins.conversations.talk_support import (
 )
 from tests.builtin_plugins.rag.rag_support import ask, ask_raw, make_pipeline, problems, somebody
 from tests.fakes.deleting import delete_account
+from tests.fakes.keeping import Keeper
 from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -268,6 +269,20 @@ class TestDeletedDocuments:
         stored = await running.platform.database.read(_stored, mine)
         assert len(stored) > 2 and not any(talk.hotels in row or "130 EUR" in row for row in stored)
         assert (await turns(talk.ann, mine))[0]["withheld"] is True
+
+    async def test_a_document_that_one_may_no_longer_read(self, running: Running) -> None:
+        talk, mine, question = await open_talk(running), fresh(), "How high is the bonus of the director?"
+        keeper = Keeper(running.platform, talk.base)
+        await keeper.put("bonus.md", "The bonus of the director is 7,700 EUR.", keeper.readers("board"))
+        await keeper.members(board=[talk.ann.user["id"]])
+        await running.run_jobs()
+        assert "7,700 EUR" in (await talk.ask(talk.ann, mine, question))["answer"]
+        await talk.share(talk.ann, mine)
+        assert b"7,700" not in (await talk.bob.get(f"/v1/conversations/{mine}/turns")).body
+        await keeper.members(board=[talk.bob.user["id"]])
+        assert b"7,700" not in (await talk.ann.get(f"/v1/conversations/{mine}/turns")).body
+        assert b"7,700" not in (await talk.ann.get(MINE + "/export")).body
+        assert "7,700 EUR" in (await turns(talk.bob, mine))[0]["answer"]
 
     async def test_a_document_out_of_sight(self, running: Running) -> None:
         """A reader of a shared thread sees no words of a knowledge base that only its owner may read."""

@@ -10,8 +10,16 @@ from builtin_plugins.evaluation.schemas import QuestionIn
 from builtin_plugins.evaluation.services.generating import make_questions
 from builtin_plugins.rag import api as rag
 from kernel.testing import Start
-from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, nordlys
+from tests.builtin_plugins.evaluation.evaluation_support import (
+    API,
+    boot,
+    call,
+    make_set,
+    measure,
+    nordlys,
+)
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, somebody
+from tests.fakes.keeping import Keeper
 
 CSV = "question,documents,answers,unanswerable\nHow much?,a.md|b.md,42 EUR|forty-two,\nWho?,,,yes\n"
 JSONL = (
@@ -96,6 +104,25 @@ def test_rows_of_numbers() -> None:
     passage = rag.Passage(text, "", 0.0, "p", "d", char_end=len(text))
     [made] = make_questions("d", "travel.md", [passage])
     assert (made.question, made.answers) == ("What is the allowance for meals?", ("42.50",))
+
+
+async def test_questions_from_documents_that_one_may_not_read(start_platform: Start) -> None:
+    """They are for the document's readers, with their results; others neither see nor count them."""
+    running = await boot(start_platform)
+    ann, bob = await somebody(running), await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm", visibility="shared")
+    keeper = Keeper(running.platform, base)
+    await keeper.put("bonus.md", "# Bonus of the director\n\nIt is 7,700 EUR.", keeper.readers("board"))
+    await keeper.members(board=[ann.user["id"]])
+    await running.run_jobs()
+    set_id = await make_set(ann, base, [{"question": "Who is Berit?", "unanswerable": True}])
+    assert (await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 9}))["added"] == 1
+    run = await measure(running, ann, set_id)
+    for actor, count in ((ann, 2), (bob, 1)):
+        for path in (f"/sets/{set_id}/questions", f"/runs/{run['id']}/results?configuration=0"):
+            found = await call(actor, "get", path)
+            assert found["total"] == len(found["items"]) == count
+        assert (await call(actor, "get", f"/sets/{set_id}"))["question_count"] == count
 
 
 async def test_who_may(start_platform: Start) -> None:

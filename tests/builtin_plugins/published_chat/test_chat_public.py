@@ -19,6 +19,7 @@ from tests.builtin_plugins.published_chat.page_support import (
     publish,
 )
 from tests.builtin_plugins.rag.rag_support import make_pipeline
+from tests.fakes.keeping import Keeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -316,6 +317,23 @@ async def test_a_deleted_document_is_not_quoted(running: Running) -> None:
     sessions = (await shop.owner.get(shop.path + "/sessions")).json()["items"]
     turns = await shop.owner.get(f"{shop.path}/sessions/{sessions[0]['session_id']}/turns")
     assert b"130 EUR" not in turns.body and turns.json()["items"][0]["withheld"] is True
+
+
+async def test_visitors_are_answered_from_what_everybody_may_read(running: Running) -> None:
+    """Not from documents with readers, even if the chat's owner is one of them."""
+    shop = await open_shop(running)
+    keeper, question = Keeper(running.platform, shop.base), "How much is the bonus of the director?"
+    text = "The bonus of the director is 7,700 EUR."
+    await keeper.put("bonus.md", text, keeper.readers("board"))
+    await keeper.members(board=[shop.owner.user["id"]])
+    await running.run_jobs()
+    visitor = await here(shop)
+    assert "7,700" not in (await visitor.ask(question)).json()["answer"]
+    await keeper.grant({"bonus.md": keeper.readers("board", everybody=True)})
+    assert "7,700 EUR" in (await visitor.ask(question)).json()["answer"]
+    assert "7,700 EUR" in (await visitor.session()).json()["messages"][-1]["answer"]
+    await keeper.grant({"bonus.md": keeper.readers("board")})
+    assert "7,700" not in (await visitor.session()).body.decode()
 
 
 async def test_the_widget(shop: Shop) -> None:

@@ -15,8 +15,10 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference import api as inference
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
+from builtin_plugins.rag.filters.binding import bind
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
+from builtin_plugins.rag.rights.reading import VISITORS
 from builtin_plugins.rag.services.language_detection import tell_languages
 from builtin_plugins.vectors.api import VECTORS
 from builtin_plugins.vectors.models import CollectionRecord
@@ -199,7 +201,8 @@ async def test_a_question_that_began_before_the_switch(start_platform: Start) ->
     await reembed(ann, kb_id)
     await running.run_jobs()
     assert [base.embedding_model for base in bases] == [OLD]
-    sought = Sought("Senja", 50)
+    everything = await platform.database.read(bind, VISITORS, [kb_id], [])
+    sought = Sought("Senja", 50, everything)
     found = await retrieve(platform, bases, sought)
     assert {one.source for one in found} == {f"{topic}.txt" for topic in TOPICS}
     assert [base.embedding_model for base in bases] == [NEW]

@@ -23,6 +23,7 @@ from kernel.sdk.storage import held_blobs_of
 from kernel.testing import Actor, Reply, Running, audited, platforms
 from tests.builtin_plugins.rag.rag_support import Meanwhile, ingest, make_base, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.keeping import Keeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -165,6 +166,19 @@ async def test_only_the_owner_exports(source: tuple[Running, Actor, str]) -> Non
     assert (await (await somebody(running)).get(f"{BASES}/{base}/export")).status == 404
     await exported(ann, base)
     assert "rag.knowledge_base.exported" in [e.action for e in await audited(running, target_id=base)]
+
+
+async def test_nobody_exports_what_one_may_not_read(source: tuple[Running, Actor, str]) -> None:
+    running, ann, _ = source
+    base = await make_base(ann)
+    keeper = Keeper(running.platform, base)
+    await keeper.put("plan.md", "The lighthouse will be sold.", keeper.readers("board"))
+    await running.run_jobs()
+    refused = await ann.get(f"{BASES}/{base}/export")
+    assert (refused.status, refused.json()["code"]) == (409, "unreadable_documents")
+    await keeper.members(board=[ann.user["id"]])
+    with zipfile.ZipFile(io.BytesIO(await exported(ann, base))) as file:
+        assert b"plan.md" in file.read("manifest.json")
 
 
 async def test_its_name(source: tuple[Running, Actor, str]) -> None:

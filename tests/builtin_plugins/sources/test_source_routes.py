@@ -21,17 +21,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_kinds_come_with_their_forms_and_refusals(desk: Desk) -> None:
-    """A kind with permissions of its own is refused: no search asks for them."""
     answer = (await desk.ann.get("/v1/rag/source-kinds")).json()
     kinds = {one["name"]: one for one in answer["items"]}
     assert kinds["scripted"]["secret"] == "Password"
     assert kinds["folder"]["settings_schema"]["properties"]["path"]["title"] == "Folder"
-    assert set(answer["refused"]) == {"scripted_sources:secretive", "scripted_sources:scripted"}
-    body = {"kind": "secretive", "name": "x", "settings": desk.settings}
+    assert (kinds["secretive"]["guarded"], kinds["scripted"]["guarded"]) == ("always", "never")
+    assert set(answer["refused"]) == {"scripted_sources:scripted"}
+    body = {"kind": "nothing", "name": "x", "settings": desk.settings}
     refused = await desk.ann.post(f"/v1/rag/knowledge-bases/{desk.base}/sources", json=body)
     assert set(problems(refused)) == {"body.kind"}
     health = (await desk.ann.get("/health")).json()
-    assert "secretive" in str(health)
+    assert "scripted_sources:scripted" in str(health)
 
 
 @pytest.mark.parametrize(

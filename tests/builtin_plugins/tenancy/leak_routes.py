@@ -257,7 +257,7 @@ RAG = {
         for name in ("knowledge-bases", "knowledge-base")
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
-    "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True),
+    "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True, control=(409,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/fields": _BASE,
@@ -419,6 +419,11 @@ SOURCES = {
     f"POST {_SOURCE}/push-address": Row(owned="source", consumes=("kb", "source")),
     "POST /v1/rag/source-pushes/{token}": Row(control=ANY),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin": Row(owned="kb", control=(404,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/readers": Row(owned="kb", changes=True),
+    f"GET {_SOURCE}/rights": _ONE_SOURCE,
+    f"GET {_SOURCE}/principals": _ONE_SOURCE,
+    f"GET {_SOURCE}/counterparts": _ONE_SOURCE,
+    f"PUT {_SOURCE}/counterparts": Row({"items": []}, owned="source"),
 }
 
 _TEAM_KEY = ("team.manage", "team", True)

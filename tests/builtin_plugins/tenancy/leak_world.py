@@ -30,8 +30,11 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     make_team,
     suspend,
 )
+from tests.fakes.keeping import Keeper
 
 VARIANTS = ("private", "team", "organization")
+READERS = {"private": "rightful", "team": "admin", "organization": "member"}
+"""Who alone may read the document that has readers of its own, in the knowledge base of each visibility."""
 ORG_KEYS = ("org.members.manage", "org.roles.manage", "org.settings.manage", "org.audit.read")
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 NOBODY = 2_147_480_000
@@ -206,6 +209,7 @@ async def _rows(world: World) -> None:
         base = await new_base(world, variant)
         world.ids[f"kb:{variant}"] = base
         world.ids[f"document:{variant}"] = await new_document(world, base, variant)
+        world.ids[f"guarded:{variant}"] = await new_guarded_document(world, base, variant)
         world.ids[f"pipeline:{variant}"] = await new_pipeline(world, variant, base)
     await world.running.run_jobs()
     for variant in VARIANTS:
@@ -264,6 +268,20 @@ async def new_document(world: World, base: str, variant: str) -> str:
         world.victim.actor, base, f"{name}.md", f"The treasure is a {text} of gold from Senja."
     )
     return str(answer.json()["document_id"])
+
+
+async def new_guarded_document(world: World, base: str, variant: str) -> str:
+    """A document with a reader of its own; its ingestion is queued."""
+    reader = world.people[READERS[variant]].id
+
+    def audience(person: Person) -> bool:
+        return person.id == reader and world.sees(person, variant)
+
+    name, text = (world.canary(f"guarded-{key}-{variant}", audience) for key in ("name", "text"))
+    keeper = Keeper(world.running.platform, base)
+    await keeper.members(only=[reader])
+    made = f"The treasure is a {text} of gold from Senja, which Berit Solheim found in Tromsø."
+    return await keeper.put(f"{name}.md", made, keeper.readers("only"))
 
 
 async def job_of(world: World, document: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from builtin_plugins.source_folder.settings import SourceFolderSettings
-from kernel.testing import Running
+from kernel.testing import Running, eventually
 from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -62,3 +62,38 @@ async def test_a_folder_is_added_and_kept_in_step(site: Running, visitor: Visito
     await expect(page.get_by_role("heading", name="No sources yet")).to_be_visible()
     left = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
     assert [one["filename"] for one in left] == ["handbook.md"]
+
+
+async def test_people_at_a_source_get_counterparts(site: Running, visitor: Visitor) -> None:
+    """Who has none is listed, the owner says who it is, and what nobody may read is a number."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    folder = Path(site.platform.settings_of(SourceFolderSettings).source_folders) / f"guarded-{base['id']}"
+    folder.mkdir()
+    (folder / "secret.md").write_text("# A secret\n\nOnly for some.")
+    (folder / "secret.md").chmod(0o600)
+    body = {"kind": "folder", "name": "Secrets", "settings": {"path": str(folder), "rights": "posix"}}
+    made = await ana.post(f"/v1/rag/knowledge-bases/{base['id']}/sources", json=body)
+    assert made.status == 201, made.body
+    path = f"/v1/rag/sources/{made.json()['id']}"
+
+    async def is_done() -> bool:
+        return bool((await ana.get(path)).json()["last_run"]["state"] == "done")
+
+    await eventually(is_done)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}/sources/{made.json()['id']}?tab=rights")
+    await expect(page.get_by_text("Documents that nobody may read")).to_be_visible()
+    root = (
+        page.get_by_role("listitem")
+        .filter(has_text="rootPerson")
+        .or_(page.get_by_role("listitem").filter(has_text="root Person"))
+    )
+    await root.get_by_role("button", name="Say who it is").click()
+    await page.get_by_label("An account").check()
+    await page.get_by_label("Number of the account").fill(str(ana.user["id"]))
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    await page.get_by_role("button", name="With a counterpart").click()
+    await expect(page.get_by_text("An account", exact=True).first).to_be_visible()
+    listed = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
+    assert "secret.md" in {one["filename"] for one in listed}

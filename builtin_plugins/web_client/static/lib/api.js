@@ -80,6 +80,7 @@ export const api = {
 
   // Pipelines and questions
   methods: call("GET", "/v1/rag/capabilities"),
+  documentReaders: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/readers"),
   origin: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin"),
   sourceKinds: call("GET", "/v1/rag/source-kinds"),
   sources: call("GET", "/v1/rag/knowledge-bases/{kb_id}/sources"),
@@ -91,6 +92,10 @@ export const api = {
   runSource: call("POST", "/v1/rag/sources/{source_id}/run"),
   confirmSource: call("POST", "/v1/rag/sources/{source_id}/confirm"),
   sourceRuns: call("GET", "/v1/rag/sources/{source_id}/runs"),
+  sourceRights: call("GET", "/v1/rag/sources/{source_id}/rights"),
+  sourcePrincipals: call("GET", "/v1/rag/sources/{source_id}/principals"),
+  counterparts: call("GET", "/v1/rag/sources/{source_id}/counterparts"),
+  replaceCounterparts: call("PUT", "/v1/rag/sources/{source_id}/counterparts"),
   sourceItems: call("GET", "/v1/rag/sources/{source_id}/items"),
   makePushAddress: call("POST", "/v1/rag/sources/{source_id}/push-address"),
   usage: call("GET", "/v1/rag/usage"),

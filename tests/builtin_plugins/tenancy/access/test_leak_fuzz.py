@@ -21,10 +21,12 @@ from kernel.testing import Actor, Reply, Running, Start
 from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.tenancy.tenancy_support import claims, id_of, read_claims, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.keeping import Keeper
 
 BASES, PIPELINES, GRAPHS = "/v1/rag/knowledge-bases", "/v1/rag/pipeline", "/v1/graph-rag"
 WORD = re.compile(r"zq[0-9a-f]{10}")
 VISIBILITIES = ("private", "team", "organization", "shared")
+GROUPS = ("g0", "g1", "g2", "g3")
 MOST_CITED = 90  # documents beyond which an answer may leave some out
 
 
@@ -33,7 +35,8 @@ class Thing:
     """A knowledge base or a pipeline as the model knows it.
 
     `documents` are those of a knowledge base, by id the name and the word inside, both unique. With `graph`
-    they have graphs, where the word is an entity beside one that all of them name.
+    they have graphs, where the word is an entity beside one that all of them name. `readers` are the groups
+    of those documents that have some, and `groups` who is in them.
     """
 
     id: str
@@ -44,10 +47,25 @@ class Thing:
     documents: dict[str, tuple[str, str]] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     graph: bool = False
+    readers: dict[str, set[str]] = field(default_factory=dict)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+
+    def documents_of(self, who: str) -> dict[str, tuple[str, str]]:
+        """Those that somebody may read who sees the knowledge base."""
+        mine = {group for group, people in self.groups.items() if who in people}
+        return {
+            one: words
+            for one, words in self.documents.items()
+            if one not in self.readers or mine & self.readers[one]
+        }
+
+    def words_of(self, who: str) -> set[str]:
+        """All that somebody may read who sees it."""
+        return {self.name, *(word for pair in self.documents_of(who).values() for word in pair)}
 
     @property
     def words(self) -> set[str]:
-        """All that may be read by whoever sees it."""
+        """All that is in it."""
         return {self.name, *(word for pair in self.documents.values() for word in pair)}
 
 
@@ -69,7 +87,7 @@ class Model:
         found = dict(self.constructed.get(who, {}))
         for base in self.bases.values():
             if base.graph and self.sees(who, base):
-                found |= {document: word for document, (_, word) in base.documents.items()}
+                found |= {document: word for document, (_, word) in base.documents_of(who).items()}
         return found
 
     def names_of(self, documents: Iterable[str]) -> set[str]:
@@ -129,6 +147,7 @@ class Fuzzer:
         self.people: dict[str, Actor] = {}
         self.admin: Actor
         self.log: list[str] = []
+        self.keepers: dict[str, Keeper] = {}
 
     async def begin(self) -> None:
         """Some people, a tree of organizations and a few teams."""
@@ -157,6 +176,7 @@ class Fuzzer:
             self.make_base,
             self.make_pipeline,
             *[self.write, self.erase] * 2,
+            *[self.keep, self.regrant, self.regroup] * 3,
             self.end_base,
             *[self.construct, self.drop_constructed, self.switch_graph] * 2,
         ]
@@ -294,8 +314,52 @@ class Fuzzer:
         for base in self.pick(self.model.bases.values()):
             for document in self.pick(base.documents):
                 path = f"{BASES}/{base.id}/documents/{document}"
+                if document not in base.documents_of(base.owner):
+                    self.hidden(await self.people[base.owner].delete(path), base)
+                    continue
                 await self.ok(self.people[base.owner].delete(path), f"{document} of {base.id} is erased")
                 del base.documents[document]
+
+    async def keep(self) -> None:
+        """A plugin stores a document with readers."""
+        base = self.dice.choice(list(self.model.bases.values()))
+        keeper = self.keepers.setdefault(base.id, Keeper(self.running.platform, base.id))
+        word, name, groups = self.word(), self.word(), self.some_groups()
+        document = await keeper.put(f"{name}.md", mascot(word), keeper.readers(*groups))
+        await self.running.run_jobs()
+        self.log.append(f"a plugin writes {word} in {base.id} for {groups}")
+        base.documents[document], base.readers[document] = (name, word), groups
+
+    async def regrant(self) -> None:
+        """The readers of a plugin's document change; sometimes it has none of its own any more."""
+        base = self.dice.choice(list(self.model.bases.values()))
+        for document in self.pick(sorted(base.readers.keys() & base.documents.keys())):
+            keeper, groups = self.keepers[base.id], self.some_groups()
+            is_open = self.dice.random() < 0.1
+            before = self.dice.choice(list(self.people))
+            await self.look_as(before)
+            await keeper.grant(
+                {f"{base.documents[document][0]}.md": None if is_open else keeper.readers(*groups)}
+            )
+            self.log.append(f"{document} of {base.id} is for {'all' if is_open else groups}")
+            base.readers[document] = groups
+            if is_open:
+                del base.readers[document]
+            await self.look_as(before)
+
+    async def regroup(self) -> None:
+        """Other people are in a group."""
+        for base_id in self.pick(sorted(self.keepers.keys() & self.model.bases.keys())):
+            group, people = self.dice.choice(GROUPS), set(self.dice.sample(sorted(self.people), 3))
+            before = self.dice.choice(list(self.people))
+            await self.look_as(before)
+            await self.keepers[base_id].members(**{group: [self.id(one) for one in people]})
+            self.log.append(f"in {group} of {base_id} are {people}")
+            self.model.bases[base_id].groups[group] = people
+            await self.look_as(before)
+
+    def some_groups(self) -> set[str]:
+        return set(self.dice.sample(GROUPS, self.dice.randint(0, 2)))
 
     async def end_base(self) -> None:
         if len(self.model.bases) > 8:
@@ -386,11 +450,11 @@ class Fuzzer:
             bases = [self.model.bases[one] for one in pipeline.sources]
             seen = [base for base in bases if self.model.sees(who, base)]
             assert answer.status == (200 if seen else 409), (answer.status, answer.body)
-            allowed = {word for base in seen for word in base.words}
+            allowed = {word for base in seen for word in base.words_of(who)}
             self.only(answer, allowed | {asked})  # the answer repeats what was asked for
             if seen and not streamed and "metadata_filter" not in body:
                 cited = {source["source"].removesuffix(".md") for source in answer.json()["sources"]}
-                there = {name for base in seen for name, _ in base.documents.values()}
+                there = {name for base in seen for name, _ in base.documents_of(who).values()}
                 # Without a source the answer declines, which is its right; one that cites leaves nobody out.
                 assert cited in (set(), there) or len(there) > MOST_CITED, (cited, there)
 
@@ -421,7 +485,7 @@ class Fuzzer:
         self.log.append(f"{who} lists {path}{query}: {found['total']}")
         assert {item["id"] for item in found["items"]} == expected
         assert found["total"] == len(expected)
-        self.only(answer, {word for one in expected for word in things[one].words})
+        self.only(answer, {word for one in expected for word in things[one].words_of(who)})
         return who, found["items"]
 
     async def read_base(self) -> None:
@@ -429,8 +493,8 @@ class Fuzzer:
             who, actor = self.asker()
             answer = await actor.get(f"{BASES}/{base.id}")
             if self.model.sees(who, base):
-                assert (answer.status, answer.json()["document_count"]) == (200, len(base.documents))
-                self.only(answer, base.words)
+                assert (answer.status, answer.json()["document_count"]) == (200, len(base.documents_of(who)))
+                self.only(answer, base.words_of(who))
             else:
                 self.hidden(answer, base)
 
@@ -453,12 +517,15 @@ class Fuzzer:
                 self.hidden(answer, base)
                 continue
             found = answer.json()
-            assert {item["document_id"] for item in found["items"]} == set(base.documents)
-            assert found["total"] == len(base.documents)
-            self.only(answer, base.words)
+            assert {item["document_id"] for item in found["items"]} == set(base.documents_of(who))
+            assert found["total"] == len(base.documents_of(who))
+            self.only(answer, base.words_of(who))
             for item in self.pick(found["items"]):
                 for rest in ("", "/chunks", "/content"):
-                    self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words)
+                    self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words_of(who))
+            for hidden in self.pick(sorted(base.documents.keys() - base.documents_of(who).keys())):
+                for rest in ("", "/chunks", "/content", "/versions", "/metadata"):
+                    assert (await actor.get(f"{path}/{hidden}{rest}")).status == 404
 
     async def look_at_graphs(self) -> None:
         """Counts, neighbours, correlations, topics and statements are those of the graphs that one sees.

@@ -31,6 +31,7 @@ from tests.builtin_plugins.tenancy.leak_routes import CROSSED, MORE, PARAMETERS,
 from tests.builtin_plugins.tenancy.leak_world import (
     NOBODY,
     NOWHERE,
+    READERS,
     VARIANTS,
     Person,
     World,
@@ -85,6 +86,8 @@ LIKE_OTHERS = (
     "ended_token",
 )
 """They differ from one of the people only in place, in kind of credential, or in why it has ended."""
+BOUND = ("rightful", "member", "admin", "member_token")
+"""They see documents' knowledge bases, own them or administer everything, and may not read some documents."""
 OWNED = (
     *("kb", "document", "pipeline", "job", "listing", "endpoint"),
     *("source", "evaluation_set", "evaluation_run", "question"),
@@ -217,6 +220,29 @@ async def test_things_of_others_in_a_place_of_ones_own(matrix: Matrix, variant: 
             problems.append(f"{label}: {here.reply.status}")
         problems += [f"{label}: {one}" for one in differences(here, there, ids, nowhere)]
         problems += [f"{label}: {one}" for one in leaks(matrix, person, row, here.reply)]
+    assert not problems, "\n".join(one[:400] for one in problems)
+
+
+@pytest.mark.parametrize("name", BOUND)
+async def test_documents_for_others_are_as_unknown(matrix: Matrix, name: str) -> None:
+    """In a knowledge base that one sees, a document that one may not read is as one that never existed."""
+    world, person = matrix.world, matrix.world.people[name]
+    problems, tried = [], 0
+    for label, row in [*((label, ROWS[label]) for label in matrix.endpoints), *MORE]:
+        if "{document_id}" not in label and "@document" not in json.dumps(row.body):
+            continue
+        for variant in VARIANTS:
+            if not world.sees(person, variant) or person.id == world.people[READERS[variant]].id:
+                continue
+            here = addressed(world, row, variant)
+            nowhere = with_paths({**here, "document": NOWHERE}, row)
+            guarded = with_paths({**here, "document": world.ids[f"guarded:{variant}"]}, row)
+            sent = await send(matrix, person, label, row, guarded)
+            there = await send(matrix, person, label, row, nowhere)
+            tried += 1
+            for one in (*differences(sent, there, guarded, nowhere), *leaks(matrix, person, row, sent.reply)):
+                problems.append(f"{label} [{variant}]: {one}")
+    assert tried > 10
     assert not problems, "\n".join(one[:400] for one in problems)
 
 

@@ -122,7 +122,17 @@ function SourceOf({ base, id }) {
       ...Object.entries(origin.details),
     ].filter(Boolean);
     return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-  }}<//>`;
+  }}<//><${Readers} base=${base} id=${id} />`;
+}
+
+/** Who may read it here, and why; only for whoever may change the knowledge base. */
+function Readers({ base, id }) {
+  const found = useResource((signal) => api.documentReaders({ kb_id: base, document_id: id, signal }), [base, id]);
+  if (!found.data?.source) return null;
+  const { everybody, readers } = found.data;
+  return html`<h2>${t("Who may read it")}</h2>
+    ${everybody && html`<p>${t("Everybody who sees the knowledge base.")}</p>`}
+    <ul class="list">${readers.map((one) => html`<li key=${`${one.kind}-${one.name}`}>${one.name} <span class="faint">${plural(one.account_ids.length, "One account here", "{n} accounts here")}</span></li>`)}</ul>`;
 }
 
 const isAddress = (link) => /^https?:/.test(link ?? "");

@@ -10,6 +10,7 @@ import { Badge, Button, Copyable, Failure, Head, Loaded, Notice, Tabs } from "..
 import { Choice, Field, Form } from "../../parts/forms.js";
 import { Dialog, Menu, say } from "../../parts/layers.js";
 import { linesOf } from "./add.js";
+import { Rights } from "./rights.js";
 import { RunState, TRIGGERS, figuresOf, isActive, lastOf, nextOf } from "./states.js";
 
 const PAUSE = 1_500;
@@ -46,10 +47,12 @@ export default function SourcePage({ base, id }) {
       <${Tabs} label=${t("Views of this source")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Runs"), to: `${here}?tab=runs` },
         { title: t("Items"), to: `${here}?tab=items` },
+        source.is_guarded && { title: t("Permissions"), to: `${here}?tab=rights` },
         { title: t("Details"), to: `${here}?tab=details` },
-      ]} />
+      ].filter(Boolean)} />
       ${tab === "runs" && html`<${Runs} id=${id} latest=${source.last_run} />`}
       ${tab === "items" && html`<${Items} base=${base} id=${id} counts=${source.items} />`}
+      ${tab === "rights" && html`<${Rights} id=${id} />`}
       ${tab === "details" && html`<${Facts} source=${source} />`}
       ${dialog === "change" && html`<${Change} source=${source} onSaved=${found.set} onClose=${() => setDialog("")} />`}
       ${dialog === "push" && html`<${Push} id=${id} onClose=${() => setDialog("")} />`}
@@ -153,7 +156,7 @@ function Push({ id, onClose }) {
 }
 
 function Remove({ source, onRemoved, onClose }) {
-  const [documents, setDocuments] = useState("keep");
+  const [documents, setDocuments] = useState(source.is_guarded ? "delete" : "keep");
   const action = useAction(async () => {
     await api.removeSource({ source_id: source.id, query: { documents } });
     onRemoved();
@@ -161,7 +164,7 @@ function Remove({ source, onRemoved, onClose }) {
   return html`<${Dialog} title=${t("Remove this source?")} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Remove")} submitKind="danger" onCancel=${onClose}>
       <${Choice} legend=${t("What becomes of its documents?")} value=${documents} onChange=${setDocuments} options=${[
-        { value: "keep", title: t("Keep them"), about: t("As if they had been uploaded.") },
+        ...(source.is_guarded ? [] : [{ value: "keep", title: t("Keep them"), about: t("As if they had been uploaded.") }]),
         { value: "delete", title: t("Delete them"), about: t("With a receipt for each.") },
       ]} />
     <//>

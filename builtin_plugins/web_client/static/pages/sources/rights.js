@@ -1,0 +1,75 @@
+/** Permissions at a source: of when they are, who there has no counterpart here, and who is whom by hand. */
+
+import { html, useState } from "../../lib/html.js";
+import { api } from "../../lib/api.js";
+import { useAction, useResource } from "../../lib/resource.js";
+import { dateTime, number, t } from "../../lib/words.js";
+import { Badge, Button, Failure, Loaded, Notice } from "../../parts/basics.js";
+import { Choice, Field, Form } from "../../parts/forms.js";
+import { Dialog, say } from "../../parts/layers.js";
+
+const AT_ONCE = 50;
+const KINDS = { person: "Person", group: "Group" };
+const TARGETS = { account: "An account", team: "A team", everyone: "Everybody here", nobody: "Nobody" };
+
+async function load(id, mapped, signal) {
+  const query = { limit: AT_ONCE, ...(mapped !== "" && { mapped }) };
+  const [rights, principals, said] = await Promise.all([
+    api.sourceRights({ source_id: id, signal }),
+    api.sourcePrincipals({ source_id: id, query, signal }),
+    api.counterparts({ source_id: id, signal }),
+  ]);
+  return { rights, principals, said: said.items };
+}
+
+export function Rights({ id }) {
+  const [mapped, setMapped] = useState("false");
+  const [edited, setEdited] = useState(null);
+  const found = useResource((signal) => load(id, mapped, signal), [id, mapped]);
+  const shown = { false: t("Without a counterpart"), true: t("With a counterpart"), "": t("All") };
+  return html`<${Loaded} of=${found}>${({ rights, principals, said }) => html`
+    ${rights.is_closed && html`<${Notice} tone="bad" title=${t("Nobody may read its documents")}>${t("Its permissions could not be read for too long.")}<//>`}
+    ${rights.problem && html`<${Notice} tone="warn" title=${t("Its permissions can’t be read")}><span lang="en">${rights.problem}</span><//>`}
+    <dl class="facts">
+      <dt>${t("Permissions of")}</dt><dd>${rights.read_at ? dateTime(rights.read_at) : t("Not read yet")}</dd>
+      <dt>${t("People without a counterpart")}</dt><dd>${t("{n} of {total}", { n: number(rights.people_unmapped), total: number(rights.people) })}</dd>
+      <dt>${t("Groups without a counterpart")}</dt><dd>${t("{n} of {total}", { n: number(rights.groups_unmapped), total: number(rights.groups) })}</dd>
+      <dt>${t("Documents that nobody may read")}</dt><dd>${number(rights.unreadable)}</dd>
+    </dl>
+    <p class="muted">${t("Whoever has no counterpart here reads nothing. People are found by their proven e-mail address, groups by the people in them.")}</p>
+    <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => setMapped(value)}>${title}<//>`)}</div>
+    ${!principals.items.length && html`<p class="muted">${t("There is nobody")}</p>`}
+    <ul class="list">${principals.items.map((one) => html`<li class="panel row" key=${`${one.kind}-${one.principal}`}>
+      <span class="grow">${one.name} <span class="faint">${t(KINDS[one.kind])}</span></span>
+      ${one.targets.map((target) => html`<${Badge} key=${target}>${t(TARGETS[target])}<//>`)}
+      <${Button} small onClick=${() => setEdited(one)}>${t("Say who it is")}<//>
+    </li>`)}</ul>
+    ${principals.total > principals.items.length && html`<p class="muted">${t("{n} of {total}", { n: number(principals.items.length), total: number(principals.total) })}</p>`}
+    ${edited && html`<${Counterpart} id=${id} principal=${edited} said=${said} onSaved=${found.reload} onClose=${() => setEdited(null)} />`}
+  `}<//>`;
+}
+
+function Counterpart({ id, principal, said, onSaved, onClose }) {
+  const isIt = (one) => one.kind === principal.kind && one.principal === principal.principal;
+  const before = said.find(isIt);
+  const [target, setTarget] = useState(before?.target ?? "");
+  const [which, setWhich] = useState(String(before?.target_id ?? ""));
+  const isNumbered = target === "account" || target === "team";
+  const action = useAction(async () => {
+    const mine = { kind: principal.kind, principal: principal.principal, target, target_id: isNumbered ? Number(which) : null };
+    await api.replaceCounterparts({ source_id: id, body: { items: [...said.filter((one) => !isIt(one)), ...(target ? [mine] : [])] } });
+    await onSaved();
+    onClose();
+    say(t("Saved"));
+  });
+  return html`<${Dialog} title=${principal.name} onClose=${onClose}>
+    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${isNumbered && !Number(which)}>
+      <${Choice} legend=${t("Who is it here?")} value=${target} onChange=${setTarget} options=${[
+        { value: "", title: t("Found by itself"), about: t("By e-mail address, or by the people in it.") },
+        ...Object.entries(TARGETS).map(([value, title]) => ({ value, title: t(title) })),
+      ]} />
+      ${isNumbered && html`<${Field} label=${t(target === "team" ? "Number of the team" : "Number of the account")} value=${which} onInput=${setWhich} inputmode="numeric" required />`}
+      <${Failure} error=${action.error} />
+    <//>
+  <//>`;
+}

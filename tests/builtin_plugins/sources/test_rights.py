@@ -1,0 +1,316 @@
+"""Who may read a document at its source may read it here, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import update
+
+from builtin_plugins.sources.api import SourceGrant, SourceGroup, SourcePerson, SourceUnreachable
+from builtin_plugins.sources.models import SourceRecord
+from builtin_plugins.sources.services.rights.leaks import find_leaks
+from builtin_plugins.sources.services.rights.refreshing import REFRESH_RIGHTS, SourceRightsPayload
+from kernel.sdk import Finding, Unit, utc_now
+from kernel.testing import Actor, somebody
+from tests.builtin_plugins.sources.conftest import Desk
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+class GuardedDesk:
+    """A guarded source of a shared knowledge base, and people who see that."""
+
+    def __init__(self, desk: Desk, bob: Actor, cleo: Actor) -> None:
+        self.desk, self.shelf, self.bob, self.cleo = desk, desk.shelf, bob, cleo
+        for actor in (bob, cleo):
+            self.join(actor)
+
+    def join(self, actor: Actor, email: str | None = None) -> None:
+        """Have an account at the source, with the same address."""
+        name = actor.user["username"]
+        self.shelf.people[name] = SourcePerson(name, name, email or actor.user["email"])
+
+    def put(self, path: str, *people: Actor, groups: tuple[str, ...] = (), everybody: bool = False) -> None:
+        self.shelf.contents[path] = f"What {path} says.".encode()
+        self.grant(path, *people, groups=groups, everybody=everybody)
+
+    def grant(self, path: str, *people: Actor, groups: tuple[str, ...] = (), everybody: bool = False) -> None:
+        self.shelf.grants[path] = SourceGrant([one.user["username"] for one in people], groups, everybody)
+
+    def group(self, name: str, *people: Actor, groups: tuple[str, ...] = ()) -> None:
+        self.shelf.groups[name] = SourceGroup(name, name, [one.user["username"] for one in people], groups)
+
+    async def add(self) -> dict[str, Any]:
+        return await self.desk.add(kind="secretive")
+
+    async def refresh(self) -> None:
+        """Read the permissions, as happens between runs."""
+        payload = SourceRightsPayload(source_id=self.desk.source)
+        await self.desk.running.platform.database.write(lambda unit: unit.enqueue(REFRESH_RIGHTS, payload))
+        await self.desk.running.run_jobs()
+
+    async def readable(self, actor: Actor) -> set[str]:
+        """The names of the documents that somebody reads here."""
+        answer = await actor.get(f"/v1/rag/knowledge-bases/{self.desk.base}/documents")
+        assert answer.status == 200, answer.body
+        names = {one["filename"] for one in answer.json()["items"]}
+        assert answer.json()["total"] == len(names)
+        return names
+
+    async def rights(self) -> dict[str, Any]:
+        answer = await self.desk.ann.get(self.desk.path("/rights"))
+        assert answer.status == 200, answer.body
+        return dict(answer.json())
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def guarded(desk: Desk) -> AsyncIterator[GuardedDesk]:
+    shared = {"visibility": "shared"}
+    assert (await desk.ann.patch(f"/v1/rag/knowledge-bases/{desk.base}", json=shared)).status == 200
+    yield GuardedDesk(desk, await desk.running.user(), await desk.running.user())
+
+
+async def test_people_read_here_what_they_may_read_there(guarded: GuardedDesk) -> None:
+    """The owner and administrators, too; what came with no permission is read by nobody."""
+    bob, cleo = guarded.bob, guarded.cleo
+    guarded.group("inner", cleo)
+    guarded.group("outer", groups=("inner",))
+    guarded.put("bob.txt", bob)
+    guarded.put("nested.txt", groups=("outer",))
+    guarded.put("all.txt", everybody=True)
+    guarded.put("none.txt")
+    guarded.shelf.contents["unknown.txt"] = b"Of this, no permission can be read."
+    assert (await guarded.add())["added"] == 5
+    assert await guarded.readable(bob) == {"bob.txt", "all.txt"}
+    assert await guarded.readable(cleo) == {"nested.txt", "all.txt"}
+    admin = await somebody(guarded.desk.running, role="admin")
+    for actor in (guarded.desk.ann, admin):
+        assert await guarded.readable(actor) == {"all.txt"}
+    assert (await guarded.rights())["unreadable"] == 2
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_change_there_is_one_here_without_fetching(guarded: GuardedDesk, *, listed: bool) -> None:
+    """Given, taken, a group changed: between runs, and in a run whose listing says it."""
+    bob, cleo, shelf = guarded.bob, guarded.cleo, guarded.shelf
+    shelf.grants_listed = listed
+    follow = guarded.desk.run if listed else guarded.refresh
+    guarded.group("staff", bob)
+    guarded.put("bob.txt", bob)
+    guarded.put("staff.txt", groups=("staff",))
+    await guarded.add()
+    shelf.fetched.clear()
+    guarded.grant("bob.txt", cleo)
+    await follow()
+    assert (await guarded.readable(bob), await guarded.readable(cleo)) == ({"staff.txt"}, {"bob.txt"})
+    guarded.group("staff", cleo)
+    await follow()
+    assert (await guarded.readable(bob), await guarded.readable(cleo)) == (set(), {"staff.txt", "bob.txt"})
+    del shelf.people[cleo.user["username"]]
+    await follow()
+    assert await guarded.readable(cleo) == set()
+    assert shelf.fetched == []
+
+
+async def test_a_moved_item_has_the_readers_of_its_new_place(guarded: GuardedDesk) -> None:
+    guarded.put("open/a.txt", guarded.bob)
+    await guarded.add()
+    guarded.shelf.contents = {}
+    guarded.put("closed/a.txt", guarded.cleo)
+    guarded.shelf.contents["closed/a.txt"] = b"What open/a.txt says."
+    assert (await guarded.desk.run())["moved"] == 1
+    assert (await guarded.readable(guarded.bob), await guarded.readable(guarded.cleo)) == (set(), {"a.txt"})
+
+
+async def test_permissions_that_have_not_changed_are_not_read(guarded: GuardedDesk) -> None:
+    guarded.put("bob.txt", guarded.bob)
+    guarded.shelf.mark = "1"
+    await guarded.add()
+    await guarded.refresh()
+    read: list[str] = []
+    guarded.shelf.reading_rights = read.append
+    await guarded.refresh()
+    assert read == ["mark"]
+    guarded.shelf.mark = "2"
+    guarded.grant("bob.txt", guarded.cleo)
+    await guarded.refresh()
+    assert (read, await guarded.readable(guarded.bob)) == (["mark", "mark", "directory", "grants"], set())
+
+
+@pytest.mark.parametrize("broken", ["mark", "directory", "grants"])
+async def test_permissions_that_cannot_be_read_count_for_a_while(guarded: GuardedDesk, broken: str) -> None:
+    """Nothing is fetched meanwhile; after `PLATFORM_SOURCES_RIGHTS_HOURS`, nobody may read anything."""
+    guarded.put("bob.txt", guarded.bob)
+    guarded.put("all.txt", everybody=True)
+    await guarded.add()
+
+    def fail(what: str) -> None:
+        if what == broken:
+            raise SourceUnreachable("shelf.example.org does not answer")
+
+    guarded.shelf.reading_rights = fail
+    guarded.put("new.txt", guarded.bob)
+    assert (await guarded.desk.run())["state"] == "failed"
+    await guarded.refresh()
+    assert await guarded.readable(guarded.bob) == {"bob.txt", "all.txt"}
+    assert "shelf.example.org" in (await guarded.rights())["problem"]
+    database, mine = guarded.desk.running.platform.database, SourceRecord.id == guarded.desk.source
+    long_ago = update(SourceRecord).where(mine).values(rights_at=utc_now() - timedelta(hours=25))
+
+    def age(unit: Unit) -> None:
+        unit.session.execute(long_ago)
+
+    await database.write(age)
+    await guarded.refresh()
+    assert (await guarded.readable(guarded.bob), (await guarded.rights())["is_closed"]) == (set(), True)
+    guarded.shelf.reading_rights = lambda _: None
+    await guarded.refresh()
+    assert await guarded.readable(guarded.bob) == {"bob.txt", "all.txt"}
+
+
+async def test_only_an_address_that_is_proven_counts(guarded: GuardedDesk) -> None:
+    """Whoever registers with somebody's address is not that person."""
+    running = guarded.desk.running
+    impostor = await somebody(running)
+    guarded.join(impostor)
+    guarded.put("theirs.txt", impostor)
+    await guarded.add()
+    assert await guarded.readable(impostor) == set()
+    rights = await guarded.rights()
+    assert (rights["people"], rights["people_unmapped"]) == (3, 1)
+
+
+async def test_accounts_are_followed(guarded: GuardedDesk) -> None:
+    """One that comes later is the person there; a deactivated one no longer."""
+    running, name = guarded.desk.running, "late." + guarded.desk.base[:8]
+    guarded.shelf.people["late"] = SourcePerson("late", "Late", f"{name}@example.org")
+    guarded.put("late.txt")
+    guarded.shelf.grants["late.txt"] = SourceGrant(["late"])
+    await guarded.add()
+    assert (await guarded.rights())["people_unmapped"] == 1
+    late = await running.user(name)
+    await running.run_jobs()
+    assert await guarded.readable(late) == {"late.txt"}
+    assert (await guarded.rights())["people_unmapped"] == 0
+
+
+async def test_the_owner_says_who_is_whom(guarded: GuardedDesk) -> None:
+    """A person or a group is an account, everybody here, or nobody."""
+    ann, bob, cleo, path = guarded.desk.ann, guarded.bob, guarded.cleo, guarded.desk.path
+    guarded.shelf.people["dora"] = SourcePerson("dora", "Dora")
+    guarded.group("staff")
+    guarded.put("dora.txt")
+    guarded.shelf.grants["dora.txt"] = SourceGrant(["dora"])
+    guarded.put("staff.txt", groups=("staff",))
+    guarded.put("bob.txt", bob)
+    await guarded.add()
+    unmapped = (await ann.get(path("/principals?mapped=false"))).json()["items"]
+    assert {(one["kind"], one["principal"]) for one in unmapped} == {("person", "dora"), ("group", "staff")}
+    table = [
+        {"kind": "person", "principal": "dora", "target": "account", "target_id": cleo.user["id"]},
+        {"kind": "group", "principal": "staff", "target": "everyone"},
+        {"kind": "person", "principal": bob.user["username"], "target": "nobody"},
+    ]
+    answer = await ann.put(path("/counterparts"), json={"items": table})
+    assert answer.status == 200, answer.body
+    assert await guarded.readable(cleo) == {"dora.txt", "staff.txt"}
+    assert await guarded.readable(bob) == {"staff.txt"}
+    shown = (await ann.get(path("/counterparts"))).json()["items"]
+    assert {one["target"] for one in shown} == {"everyone", "account", "nobody"}
+    assert (await ann.put(path("/counterparts"), json={"items": []})).status == 200
+    assert (await guarded.readable(cleo), await guarded.readable(bob)) == (set(), {"bob.txt"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target": "account"},
+        {"target": "account", "target_id": 10**8},
+        {"target": "team", "target_id": 9},
+    ],
+)
+async def test_a_counterpart_must_be_there(guarded: GuardedDesk, wrong: dict[str, Any]) -> None:
+    guarded.group("staff")
+    await guarded.add()
+    body = {"items": [{"kind": "group", "principal": "staff", **wrong}]}
+    assert (await guarded.desk.ann.put(guarded.desk.path("/counterparts"), json=body)).status == 422
+
+
+async def test_why_somebody_may_read_it(guarded: GuardedDesk) -> None:
+    """For whoever may change the knowledge base and read the document."""
+    guarded.group("staff", guarded.bob)
+    guarded.join(guarded.desk.ann)
+    guarded.put("staff.txt", guarded.desk.ann, groups=("staff",))
+    guarded.put("secret.txt", guarded.bob)
+    ann = guarded.desk.ann
+    await guarded.add()
+    await guarded.desk.ann.put(
+        guarded.desk.path("/counterparts"),
+        json={
+            "items": [
+                {
+                    "kind": "person",
+                    "principal": ann.user["username"],
+                    "target": "account",
+                    "target_id": ann.user["id"],
+                }
+            ]
+        },
+    )
+    base = f"/v1/rag/knowledge-bases/{guarded.desk.base}/documents"
+    [one] = (await ann.get(base)).json()["items"]
+    answer = await ann.get(f"{base}/{one['document_id']}/readers")
+    assert answer.status == 200, answer.body
+    found = {(who["kind"], who["name"]): who["account_ids"] for who in answer.json()["readers"]}
+    assert found == {
+        ("person", ann.user["username"]): [ann.user["id"]],
+        ("group", "staff"): [guarded.bob.user["id"]],
+    }
+    secret = next(
+        row["document_id"]
+        for row in (await guarded.bob.get(base)).json()["items"]
+        if row["filename"] == "secret.txt"
+    )
+    assert (await ann.get(f"{base}/{secret}/readers")).status == 404
+    assert (await guarded.bob.get(f"{base}/{secret}/readers")).status == 403
+
+
+async def test_the_names_of_what_one_may_not_read_stay_unsaid(guarded: GuardedDesk) -> None:
+    """In the source's items, dry runs and samples, even for the owner."""
+    guarded.put("secret.txt", guarded.bob)
+    await guarded.add()
+    ann, path = guarded.desk.ann, guarded.desk.path
+    guarded.put("secret-too.txt", guarded.bob)
+    assert (await guarded.desk.run(dry=True))["added"] == 1
+    for answer in (
+        await ann.get(path("/items")),
+        await ann.get(path("/runs")),
+        await ann.post(path("/test")),
+    ):
+        assert answer.status == 200
+        assert b"secret" not in answer.body
+    assert (await ann.delete(path("?documents=keep"))).status == 422
+    assert (await ann.delete(path("?documents=delete"))).status == 202
+
+
+async def test_doctor_asks_the_source_itself(guarded: GuardedDesk) -> None:
+    """No differences after a refresh; what was taken since is one, until the next."""
+    guarded.put("bob.txt", guarded.bob)
+    guarded.put("all.txt", everybody=True)
+    await guarded.add()
+
+    async def finding() -> Finding:
+        found = [one async for one in find_leaks(guarded.desk.running.platform)]
+        return next(one for one in found if one.facts["source"] == guarded.desk.source)
+
+    assert (await finding()).status == "ok"
+    guarded.grant("bob.txt", guarded.cleo)
+    wrong = await finding()
+    assert (wrong.status, [who for who, _ in wrong.facts["leaks"]]) == ("failed", [guarded.bob.user["id"]])
+    assert [who for who, _ in wrong.facts["withheld"]] == [guarded.cleo.user["id"]]
+    await guarded.refresh()
+    assert (await finding()).status == "ok"
