@@ -35,12 +35,13 @@ from builtin_plugins.sources.api import (
     SourceUnreachable,
     item_pieces,
 )
-from kernel.sdk import OUTGOING, OutgoingClient, OutgoingError
+from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError
 
 _MEGABYTE: Final = 1024 * 1024
 _MOST_FAULTS: Final = 5
 """Pages in a row that can't be had: then it is the site."""
 _MOST_SITEMAPS: Final = 1_000
+_SITEMAP: Final = CallLimits(total_seconds=300, silence_seconds=30, body_bytes=64 * _MEGABYTE)
 
 
 class SiteWalk:
@@ -214,7 +215,7 @@ class SiteWalk:
 
     async def _sitemap(self, url: URL) -> bytes | None:
         """A sitemap; None if there is none at this address."""
-        async with await self._visitor.get(url) as reply:
+        async with await self._visitor.get(url, limits=_SITEMAP) as reply:
             is_page = reply.headers.get("Content-Type", "").lower().startswith("text/html")
             if reply.status in ABSENT or 300 <= reply.status < 400 or (reply.status == 200 and is_page):
                 return None

@@ -73,12 +73,14 @@ class SiteVisitor:
         self._next = 0.0
         self.pause = 0.0
 
-    async def get(self, url: URL, headers: Mapping[str, str] | None = None) -> OutgoingReply:
-        """An answer, when it is this request's turn. Raises SourceFault."""
+    async def get(
+        self, url: URL, headers: Mapping[str, str] | None = None, limits: CallLimits | None = None
+    ) -> OutgoingReply:
+        """An answer, when it is this request's turn; `limits` are those of a page. Raises SourceFault."""
         async with self._turn:
             await asyncio.sleep(self._next - time.monotonic())
             self._next = time.monotonic() + self.pause
-        return await call_server(self._client, "GET", url, self._limits, headers)
+        return await call_server(self._client, "GET", url, limits or self._limits, headers)
 
     def kept(self, digest: str) -> Path:
         """Where a content is kept, if it was sent since this was opened."""
