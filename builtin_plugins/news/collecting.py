@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -14,10 +13,14 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller, Platform, PlatformError, Principal, Unavailable, Unit, utc_now
 
-from .feed_reader import READER, FeedContent, FeedUnreadable
+from .feeds import READER
 from .models import Feed, Item, Library
 from .settings import NewsSettings
 
+try:
+    from builtin_plugins.source_feed import api as feeds
+except ModuleNotFoundError:  # not installed: no feed can be read
+    feeds = None  # type: ignore[assignment]
 try:
     from builtin_plugins.rag import api as rag
 except ModuleNotFoundError:  # not installed: there is no place for the news
@@ -44,9 +47,11 @@ async def collect(platform: Platform) -> dict[str, Any]:
     A feed that is no longer listed keeps its items. Raises Unavailable when no feed could be read.
     """
     settings = platform.settings_of(NewsSettings)
-    feeds, tally, turns = settings.by_name, CollectionTally(), asyncio.Semaphore(_AT_ONCE)
-    if not feeds:
+    listed, tally, turns = settings.by_name, CollectionTally(), asyncio.Semaphore(_AT_ONCE)
+    if not listed:
         return {"feeds": 0, **vars(tally), "failed": {}}
+    if feeds is None:
+        raise Unavailable("The plugin 'source_feed' is not installed, so no feed can be read")
     caller = Caller(platform, Principal("service", "service:news"))
     library = await _open_library(caller)
 
@@ -54,11 +59,11 @@ async def collect(platform: Platform) -> dict[str, Any]:
         async with turns:
             return await FeedCollection(caller, library, name, url, settings, tally).run()
 
-    errors = await asyncio.gather(*(take(name, url) for name, url in feeds.items()))
-    failed = {name: error for name, error in zip(feeds, errors, strict=True) if error}
-    if len(failed) == len(feeds):
+    errors = await asyncio.gather(*(take(name, url) for name, url in listed.items()))
+    failed = {name: error for name, error in zip(listed, errors, strict=True) if error}
+    if len(failed) == len(listed):
         raise Unavailable("; ".join(f"{name}: {error}" for name, error in failed.items())[:500])
-    return {"feeds": len(feeds), **vars(tally), "failed": failed}
+    return {"feeds": len(listed), **vars(tally), "failed": failed}
 
 
 async def _open_library(caller: Caller) -> str:
@@ -122,13 +127,13 @@ class FeedCollection:
             if reading is not None:
                 await self._take(reading)
                 await self._drop_oldest()
-        except (FeedUnreadable, PlatformError) as error:
+        except (feeds.FeedUnreadable, PlatformError) as error:
             await self._platform.database.write(self._note, None, str(error))
             return str(error)
         await self._platform.database.write(self._note, reading, None)
         return None
 
-    async def _read(self) -> FeedContent | None:
+    async def _read(self) -> feeds.FeedContent | None:
         etag, modified = await self._platform.database.read(self._validators)
         reader = self._platform.resource(READER)
         reading = await reader.read(self._url, etag, modified, self._settings.max_items)
@@ -140,10 +145,10 @@ class FeedCollection:
         row = session.get(Feed, self._name)
         return (None, None) if row is None or row.url != self._url else (row.etag, row.modified)
 
-    async def _take(self, reading: FeedContent) -> None:
+    async def _take(self, reading: feeds.FeedContent) -> None:
         known = await self._platform.database.read(self._known, [item["key"] for item in reading.items])
         for item in reading.items:
-            content = _document(reading.title or self._name, item)
+            content = feeds.entry_text(reading.title or self._name, item)
             digest = hashlib.sha256(content).hexdigest()
             old = known.get(item["key"])
             if old is not None and old[0] == digest:
@@ -185,7 +190,7 @@ class FeedCollection:
         unit.lock(_LOCK)
         row: Item | None = unit.session.get(Item, (self._name, item["key"]))
         if row is None:
-            row = Item(feed=self._name, key=item["key"], published_at=_moment(item))
+            row = Item(feed=self._name, key=item["key"], published_at=feeds.entry_moment(item) or utc_now())
             unit.session.add(row)
         row.digest, row.document_id = digest, document_id
         row.title, row.link = item["title"], item["link"]
@@ -206,7 +211,7 @@ class FeedCollection:
     def _forget(self, unit: Unit, key: str) -> None:
         unit.session.execute(delete(Item).where(Item.feed == self._name, Item.key == key))
 
-    def _note(self, unit: Unit, reading: FeedContent | None, error: str | None) -> None:
+    def _note(self, unit: Unit, reading: feeds.FeedContent | None, error: str | None) -> None:
         unit.lock(_LOCK)
         row = unit.session.get(Feed, self._name)
         if row is None or row.url != self._url:
@@ -214,15 +219,3 @@ class FeedCollection:
         row.checked_at, row.error = utc_now(), error and error[:500]
         if reading is not None:
             row.title, row.etag, row.modified = reading.title, reading.etag, reading.modified
-
-
-def _moment(item: dict[str, Any]) -> datetime:
-    """The item's publication time; now, if it has none."""
-    return datetime.fromtimestamp(item["published"], UTC) if item["published"] else utc_now()
-
-
-def _document(feed: str, item: dict[str, Any]) -> bytes:
-    """An item as text; the same item always gives the same bytes."""
-    when = f"{_moment(item):%Y-%m-%d}" if item["published"] else ""
-    heading = "\n".join(line for line in (item["title"], f"{feed} {when}".strip(), item["link"]) if line)
-    return f"{heading}\n\n{item['text']}".strip().encode(errors="replace") + b"\n"

@@ -10,7 +10,7 @@ from kernel.sdk import Action, HealthCheck, JobRef, Platform, Plugin, Resource, 
 
 from . import models
 from .collecting import collect
-from .feed_reader import READER, FeedReader, open_reader
+from .feeds import readers
 from .queries import ACTIONS, REFRESH, analyze, check_feeds
 from .settings import NewsSettings
 
@@ -24,7 +24,7 @@ class NewsPlugin(Plugin):
     author = "Platform"
     capabilities = ("news",)
     data_sources = ("rss", "atom")
-    after = ("rag", "plugin_registry")
+    after = ("rag", "plugin_registry", "source_feed")
     off_by_default = True
 
     @hookimpl
@@ -44,8 +44,8 @@ class NewsPlugin(Plugin):
         return [REFRESH]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[FeedReader]]:
-        return [Resource(READER, open_reader)]
+    def register_resources(self) -> Sequence[Resource[Any]]:
+        return readers()
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from email.utils import parsedate_to_datetime
 from typing import Annotated, Final
 from urllib.parse import unquote
 
@@ -16,6 +13,7 @@ from yarl import URL
 
 from builtin_plugins.source_webdav.multistatus import PROPFIND, DavMember, ListingBroken, MemberReader
 from builtin_plugins.sources.api import (
+    ABSENT,
     CredentialRefused,
     DocumentSource,
     ItemFault,
@@ -27,20 +25,15 @@ from builtin_plugins.sources.api import (
     SourceKind,
     SourceMisplaced,
     SourceSetup,
-    SourceThrottled,
     SourceUnreachable,
+    call_server,
+    item_pieces,
 )
 from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, OutgoingReply
-from kernel.sdk.outgoing import DestinationRefused
 
 _LISTING: Final = CallLimits(total_seconds=300, silence_seconds=60, body_bytes=256 * 1024 * 1024)
 _FILE: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40)
 _DEPTH, _FOLDERS = 100, 50_000
-_WAIT, _LONGEST_WAIT = 30.0, 24 * 3600.0
-_TRIES, _SHORT_WAIT = 3, 5.0
-"""How often, and for how many seconds, to wait here: after a longer wait, the listing begins again."""
-_ABSENT: Final = (404, 410)
-_BUSY: Final = (429, 503)
 _HEADERS: Final = {"Depth": "1", hdrs.CONTENT_TYPE: "application/xml; charset=utf-8"}
 
 
@@ -107,7 +100,7 @@ class WebdavSource:
         """What is in a folder, itself included; nothing if it was deleted since it was listed."""
         reader = MemberReader()
         async with await self._call("PROPFIND", folder, _LISTING, _HEADERS, PROPFIND) as reply:
-            if reply.status in _ABSENT and not is_root:
+            if reply.status in ABSENT and not is_root:
                 return
             _check_listing(reply)
             try:
@@ -155,21 +148,13 @@ class WebdavSource:
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a file. Raises ItemFault, SourceFault."""
         async with await self._call("GET", self._url_of(item.path), _FILE) as reply:
-            if reply.status in _ABSENT:
+            if reply.status in ABSENT:
                 raise ItemVanished("It was deleted since it was listed")
             if reply.status == 401:
                 raise CredentialRefused("The server refuses the user or the password")
             if reply.status != 200:
                 raise ItemFault(f"The server answered {reply.status}")
-
-            async def pieces() -> AsyncIterator[bytes]:
-                try:
-                    async for piece in reply.pieces():
-                        yield piece
-                except OutgoingError as error:
-                    raise ItemFault(f"The server did not send all of it: {error}") from None
-
-            yield pieces()
+            yield item_pieces(reply)
 
     async def _call(
         self,
@@ -179,23 +164,8 @@ class WebdavSource:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> OutgoingReply:
-        """The answer. A busy server is asked again if it will not be for long. Raises SourceFault."""
         sent = {**self._headers, **(headers or {})}
-        for left in reversed(range(_TRIES)):
-            try:
-                reply = await self._client.call(method, url, headers=sent, body=body, limits=limits)
-            except DestinationRefused as error:
-                raise SourceMisplaced(str(error)) from None
-            except OutgoingError as error:
-                raise SourceUnreachable(str(error)) from None
-            if reply.status not in _BUSY:
-                return reply
-            wait = _wait_of(reply.headers.get(hdrs.RETRY_AFTER))
-            reply.close()
-            if not left or wait > _SHORT_WAIT:
-                raise SourceThrottled(wait)
-            await asyncio.sleep(wait)
-        raise AssertionError("the last try raises")
+        return await call_server(self._client, method, url, limits, sent, body)
 
 
 def _check_listing(reply: OutgoingReply) -> None:
@@ -205,7 +175,7 @@ def _check_listing(reply: OutgoingReply) -> None:
         return
     if status in (401, 403):
         raise CredentialRefused("The server refuses the user or the password")
-    if status in _ABSENT:
+    if status in ABSENT:
         raise SourceMisplaced("There is no folder at this address")
     if 300 <= status < 400:
         raise SourceMisplaced(
@@ -214,17 +184,6 @@ def _check_listing(reply: OutgoingReply) -> None:
     if status >= 500:
         raise SourceUnreachable(f"The server answered {status}")
     raise SourceMisplaced(f"No WebDAV server answers at this address (it answered {status})")
-
-
-def _wait_of(header: str | None) -> float:
-    """The seconds in a `Retry-After`, which may be a date (RFC 9110, section 10.2.3)."""
-    text = (header or "").strip()
-    if text.isascii() and text.isdecimal():
-        return min(float(text), _LONGEST_WAIT)
-    try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), _LONGEST_WAIT)
-    except (ValueError, TypeError):
-        return _WAIT
 
 
 @asynccontextmanager

@@ -126,6 +126,7 @@ def _complete(unit: Unit, run_id: str) -> None:
     source = unit.session.get(SourceRecord, record.source_id, with_for_update=True)
     if source is not None:
         source.cursor, source.problem = record.cursor, None
+        record.cursor = None  # it may be large
         _follow(unit, source, record)
 
 

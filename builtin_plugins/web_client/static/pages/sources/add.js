@@ -10,7 +10,13 @@ import { Dialog, say } from "../../parts/layers.js";
 import { Parameter } from "../../parts/parameter.js";
 
 /** Titles of the kinds that are built in, and of their settings: others come in the language of their plugin. */
-const TITLES = ["Folder on the server", "Git repository", "Folder", "Address", "Branch", "User", "Link", "Access token", "Who may read", "E-mail domain"];
+const TITLES = [
+  "Folder on the server", "Git repository", "Folder", "Address", "Branch", "User", "Link", "Access token",
+  "Who may read", "E-mail domain", "WebDAV or Nextcloud", "S3 bucket", "Bucket", "Prefix", "Server", "Region",
+  "Access key ID", "Read by version", "Secret access key", "Website", "Follow links", "Pages", "Depth",
+  "Largest page in MB", "Pause", "RSS, Atom or JSON feed", "Entries", "Mailbox (IMAP)", "Port", "Encryption",
+  "E-mail address", "Folders", "Password",
+];
 export const titled = (text) => (TITLES.includes(text) ? t(text) : text);
 
 const SCHEDULES = { "": "By hand", "@hourly": "Every hour", "@daily": "Every day", "@weekly": "Every week" };

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import calendar
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import feedparser
 from lxml import html
+
+from builtin_plugins.source_feed.json_feed import read_json_feed
 
 _LONGEST_TEXT = 50_000
 _LONGEST_TITLE, _LONGEST_LINK = 500, 2_000
@@ -19,14 +22,20 @@ def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
 
     Raises ValueError for what is not a feed.
     """
-    found = feedparser.parse(
-        Path(source).read_bytes(), response_headers={"content-location": base}, sanitize_html=False
-    )
+    content = Path(source).read_bytes()
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        title, entries = read_json_feed(content)
+        return _found(title, entries, most)
+    found = feedparser.parse(content, response_headers={"content-location": base}, sanitize_html=False)
     if not found.version:
         raise ValueError("it is neither RSS nor Atom")
-    items = sorted((_item(entry) for entry in found.entries), key=lambda item: -item["published"])
+    return _found(found.feed.get("title", ""), found.entries, most)
+
+
+def _found(title: str, entries: Iterable[Any], most: int) -> dict[str, Any]:
+    items = sorted((_item(entry) for entry in entries), key=lambda item: -item["published"])
     return {
-        "title": _text(found.feed.get("title", ""))[:255],
+        "title": _text(title)[:255],
         "items": [item for item in items if item["title"]][:most],
     }
 

@@ -18,23 +18,43 @@ from kernel.sdk import (
     Children,
     OutgoingClient,
     OutgoingError,
+    OutgoingReply,
     Platform,
-    ResourceKey,
 )
 from kernel.sdk.operations import Reach
+from kernel.sdk.outgoing import DestinationRefused
 
 _CALL = CallLimits(total_seconds=30, body_bytes=5 * 1024 * 1024, redirects=3)
 _PARSE = ChildLimits(memory_mb=400, cpu_seconds=20, wall_seconds=40, output_bytes=16 * 1024 * 1024)
-_ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1"
+_ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, "
+    "text/xml;q=0.8, application/json;q=0.8, */*;q=0.1"
+)
 _REASONS = {
     "memory": "it needs too much memory",
     "timeout": "it takes too long to read",
-    "failed": "it is neither RSS nor Atom",
+    "failed": "it is neither RSS nor Atom nor a JSON feed",
 }
 
 
 class FeedUnreadable(Exception):
-    """A feed that can't be read now; the text tells why."""
+    """A feed that can't be read now; the text tells why.
+
+    `status` and `retry_after` are what its server answered, if it did. `is_lasting`: asking again won't help.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        status: int | None = None,
+        retry_after: str | None = None,
+        *,
+        is_lasting: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.retry_after = retry_after
+        self.is_lasting = is_lasting
 
 
 @dataclass(frozen=True)
@@ -66,10 +86,11 @@ class FeedReader:
                 if reply.status == 304:
                     return None
                 if reply.status != 200:
-                    raise FeedUnreadable(f"its server answered {reply.status}")
+                    raise _refusal(reply)
                 content = await reply.read()
         except OutgoingError as error:
-            raise FeedUnreadable(str(error)) from None
+            is_refused = isinstance(error, DestinationRefused)
+            raise FeedUnreadable(str(error), is_lasting=is_refused) from None
         found = await self._parse(content, reply.url, most)
         return FeedContent(
             found["title"],
@@ -79,18 +100,25 @@ class FeedReader:
         )
 
     async def _parse(self, content: bytes, base: str, most: int) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="platform-news-") as folder:
+        with tempfile.TemporaryDirectory(prefix="platform-feed-") as folder:
             source = Path(folder, "feed")
             await asyncio.to_thread(source.write_bytes, content)
             try:
                 found: dict[str, Any] = await self.children.call(
-                    *("builtin_plugins.news.parsing:read_feed", str(source), base, most),
+                    *("builtin_plugins.source_feed.parsing:read_feed", str(source), base, most),
                     limits=_PARSE,
                     reach=Reach([str(source)]),
                 )
             except ChildFailed as error:
-                raise FeedUnreadable(_REASONS.get(error.reason, "it can't be read")) from None
+                reason = _REASONS.get(error.reason, "it can't be read")
+                raise FeedUnreadable(reason, is_lasting=error.reason == "failed") from None
             return found
+
+
+def _refusal(reply: OutgoingReply) -> FeedUnreadable:
+    return FeedUnreadable(
+        f"its server answered {reply.status}", reply.status, reply.headers.get("Retry-After")
+    )
 
 
 def _short(headers: Mapping[str, str], name: str, longest: int) -> str | None:
@@ -99,13 +127,10 @@ def _short(headers: Mapping[str, str], name: str, longest: int) -> str | None:
 
 
 @asynccontextmanager
-async def open_reader(platform: Platform) -> AsyncIterator[FeedReader]:
-    """The resource `READER`."""
+async def open_reader(platform: Platform, name: str) -> AsyncIterator[FeedReader]:
+    """A reader for the plugin of this name."""
     async with (
-        platform.resource(OUTGOING).client("news", limits=_CALL) as client,
-        aclosing(Children(preload=["builtin_plugins.news.parsing"])) as children,
+        platform.resource(OUTGOING).client(name, limits=_CALL) as client,
+        aclosing(Children(preload=["builtin_plugins.source_feed.parsing"])) as children,
     ):
         yield FeedReader(client, children)
-
-
-READER: ResourceKey[FeedReader] = ResourceKey("news.reader")

@@ -1,0 +1,1 @@
+"""Mailboxes as sources."""

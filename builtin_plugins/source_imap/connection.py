@@ -1,0 +1,181 @@
+"""A connection to an IMAP server, encrypted, at an address that calls may reach. All its calls block."""
+
+from __future__ import annotations
+
+import imaplib
+import re
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+from builtin_plugins.source_imap.replies import (
+    MailFolder,
+    MailMessage,
+    ReplyBroken,
+    read_folders,
+    read_messages,
+)
+from builtin_plugins.source_imap.settings import ImapSettings
+from builtin_plugins.sources.api import (
+    CredentialRefused,
+    ListingIncomplete,
+    SourceMisplaced,
+    SourceUnreachable,
+)
+
+_SECONDS: Final = 60.0
+_HEADERS: Final = "MESSAGE-ID REFERENCES IN-REPLY-TO SUBJECT FROM DATE"
+_CONTENT: Final = re.compile(rb"BODY\[\]")
+Answer = TypeVar("Answer")
+
+
+class _CheckedIMAP(imaplib.IMAP4):
+    """Connects to one of the addresses that were checked, rather than to whatever the name leads to now."""
+
+    def __init__(
+        self, host: str, addresses: Sequence[str], port: int, context: ssl.SSLContext | None
+    ) -> None:
+        self._addresses = addresses
+        self._context = context
+        super().__init__(host, port, _SECONDS)
+
+    def open(self, host: str = "", port: int = 143, timeout: float | None = None) -> None:
+        self.host, self.port = host, port
+        plain = _connected(self._addresses, port, timeout)
+        try:
+            self.sock = self._context.wrap_socket(plain, server_hostname=host) if self._context else plain
+        except BaseException:
+            plain.close()
+            raise
+        self.file = self.sock.makefile("rb")
+
+
+def _connected(addresses: Sequence[str], port: int, timeout: float | None) -> socket.socket:
+    """A connection to the first address that answers. Raises OSError."""
+    *others, last = addresses
+    for address in others:
+        with suppress(OSError):
+            return socket.create_connection((address, port), timeout)
+    return socket.create_connection((last, port), timeout)
+
+
+class MailConnection:
+    """A session that only reads. Raises SourceFault."""
+
+    def __init__(self, settings: ImapSettings, addresses: Sequence[str]) -> None:
+        self._settings = settings
+        self._addresses = addresses
+        self._server: imaplib.IMAP4 | None = None
+        self._folder: tuple[str, int] | None = None
+
+    def sign_in(self, password: str) -> None:
+        """Connect, if that was not done before."""
+        if self._server is not None:
+            return
+        settings, context = self._settings, ssl.create_default_context()
+        with _translated():
+            is_tls = settings.security == "tls"
+            server = _CheckedIMAP(settings.host, self._addresses, settings.port, context if is_tls else None)
+            try:
+                if not is_tls:
+                    server.starttls(ssl_context=context)
+                self._authenticate(server, password)
+            except BaseException:
+                server.shutdown()
+                raise
+        self._server = server
+
+    def _authenticate(self, server: imaplib.IMAP4, password: str) -> None:
+        user = self._settings.user
+        try:
+            server.authenticate("PLAIN", lambda _challenge: f"\0{user}\0{password}".encode())
+        except imaplib.IMAP4.abort:
+            raise
+        except imaplib.IMAP4.error:
+            raise CredentialRefused("The mail server refuses the user or the password") from None
+
+    def close(self) -> None:
+        """End the session."""
+        server, self._server = self._server, None
+        if server is not None:
+            try:
+                server.logout()
+            except (imaplib.IMAP4.error, OSError):
+                server.shutdown()
+
+    def folders(self) -> list[MailFolder]:
+        """All folders."""
+        return self._asked(lambda server: read_folders(_good(server.list())))
+
+    def enter(self, folder: str) -> int:
+        """Open a folder for reading; returns its UIDVALIDITY."""
+
+        def ask(server: imaplib.IMAP4) -> int:
+            _good(server.select(folder, readonly=True))
+            _, numbers = server.response("UIDVALIDITY")
+            if not numbers or numbers[0] is None:
+                raise ReplyBroken("a folder has no UIDVALIDITY")
+            return int(numbers[0])
+
+        if self._folder is None or self._folder[0] != folder:
+            self._folder = (folder, self._asked(ask))
+        return self._folder[1]
+
+    def leave(self) -> None:
+        """Forget the open folder, so that the next `enter` sees what has changed."""
+        self._folder = None
+
+    def numbers(self) -> set[int]:
+        """The UIDs of the messages in the open folder that are not marked as deleted."""
+        found = self._asked(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
+        return {int(number) for line in found if line for number in line.split()}
+
+    def messages(self, numbers: list[int]) -> list[MailMessage]:
+        """Headers of messages in the open folder; those that are gone are left out."""
+        wanted = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
+        uids = ",".join(map(str, numbers))
+        return self._asked(lambda server: list(read_messages(_good(server.uid("FETCH", uids, wanted)))))
+
+    def piece(self, uid: int, start: int, size: int) -> bytes | None:
+        """`size` bytes of a message from `start` on; None if it is gone."""
+        wanted = f"(BODY.PEEK[]<{start}.{size}>)"
+        for entry in self._asked(lambda server: _good(server.uid("FETCH", str(uid), wanted))):
+            if isinstance(entry, tuple) and _CONTENT.search(entry[0]):
+                return bytes(entry[1])
+        return None
+
+    def _asked(self, ask: Callable[[imaplib.IMAP4], Answer]) -> Answer:
+        server = self._server
+        if server is None:
+            raise SourceUnreachable("The connection to the mail server is closed")
+        try:
+            with _translated():
+                return ask(server)
+        except SourceUnreachable:  # the next call connects again
+            self._server, self._folder = None, None
+            server.shutdown()
+            raise
+
+
+def _good(answer: tuple[str, list[Any]]) -> list[Any]:
+    status, data = answer
+    if status != "OK":
+        raise ReplyBroken("the server refuses a command")
+    return data
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the library's errors into faults: its texts may hold what was sent."""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        raise SourceMisplaced(f"The mail server's certificate is not good: {error.verify_message}") from None
+    except (imaplib.IMAP4.abort, OSError) as error:
+        raise SourceUnreachable(f"The mail server does not answer ({type(error).__name__})") from None
+    except (imaplib.IMAP4.error, ReplyBroken, ValueError) as error:
+        raise ListingIncomplete(
+            f"The mail server's answer is not understood ({type(error).__name__})"
+        ) from None

@@ -1,0 +1,223 @@
+"""A mailbox: each message is a document, which its account alone may read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from functools import partial
+from typing import Final, TypeVar
+
+from pydantic import SecretStr
+
+from builtin_plugins.source_imap.connection import MailConnection
+from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
+from builtin_plugins.source_imap.replies import MailFolder, MailMessage
+from builtin_plugins.source_imap.settings import ImapSettings
+from builtin_plugins.sources.api import (
+    GoneItem,
+    ItemVanished,
+    Listing,
+    ListingEnd,
+    SourceDirectory,
+    SourceGrant,
+    SourceItem,
+    SourceKind,
+    SourceMisplaced,
+    SourcePerson,
+    SourceSetup,
+    SourceUnreachable,
+)
+from kernel.sdk import OutgoingError, Platform, split_list
+from kernel.sdk.outgoing import CheckedResolver, Destinations
+
+_LEFT_OUT: Final = frozenset({"\\drafts", "\\junk", "\\trash", "\\all", "\\flagged", "\\important"})
+"""Special folders (RFC 6154): those that nobody looks for documents in, and those of messages elsewhere."""
+_CLOSED: Final = frozenset({"\\noselect", "\\nonexistent"})
+_BATCH: Final = 200
+_PIECE: Final = 1024 * 1024
+_LONGEST_NAME: Final = 120
+Answer = TypeVar("Answer")
+Known = dict[str, tuple[int, set[int]]]
+"""By folder, as the server spells it, its UIDVALIDITY and the UIDs of its messages."""
+
+
+class MailboxSource:
+    """Messages are known by folder, UIDVALIDITY and UID, and never change. A moved one keeps its document."""
+
+    def __init__(self, connection: MailConnection, settings: ImapSettings, password: str) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._password = password
+        self._turn = asyncio.Lock()
+        self._grant = SourceGrant(people=(settings.owner,))
+
+    async def documents(self, since: str | None) -> Listing:
+        """All messages, or what has come and gone since the last listing. Raises SourceFault."""
+        known, current = _known_of(since), Known()
+        for folder in self._wanted(await self._ask(self._connection.folders)):
+            validity, numbers = await self._ask(partial(self._numbers, folder))
+            before, had = known.get(folder.quoted, (validity, set[int]()))
+            current[folder.quoted] = (validity, numbers)
+            fresh = sorted(numbers - had if before == validity else numbers)
+            for start in range(0, len(fresh), _BATCH):
+                batch = fresh[start : start + _BATCH]
+                for message in await self._ask(partial(self._fetch, folder, batch)):
+                    yield self._item(folder, validity, message)
+        for name, (validity, had) in known.items():
+            now, numbers = current.get(name, (validity, set[int]()))
+            for uid in sorted(had - numbers if now == validity else had):
+                yield GoneItem(_identity(name, validity, uid))
+        yield ListingEnd(_cursor_of(current), only_changes=since is not None)
+
+    def _wanted(self, folders: Sequence[MailFolder]) -> list[MailFolder]:
+        open_ones = [one for one in folders if not one.flags & _CLOSED]
+        wanted = self._settings.folder_names
+        if not wanted:
+            return [one for one in open_ones if not one.flags & _LEFT_OUT]
+        missing = wanted - {one.name for one in open_ones}
+        if missing:
+            raise SourceMisplaced(f"The mailbox has no folder '{min(missing)}'")
+        return [one for one in open_ones if one.name in wanted]
+
+    def _numbers(self, folder: MailFolder) -> tuple[int, set[int]]:
+        self._connection.leave()
+        validity = self._connection.enter(folder.quoted)
+        return validity, self._connection.numbers()
+
+    def _fetch(self, folder: MailFolder, numbers: list[int]) -> list[MailMessage]:
+        self._connection.enter(folder.quoted)
+        return self._connection.messages(numbers)
+
+    def _item(self, folder: MailFolder, validity: int, message: MailMessage) -> SourceItem:
+        headers = BytesParser(EmailMessage, policy=policy.default).parsebytes(
+            message.headers, headersonly=True
+        )
+        subject, own = _header(headers, "Subject"), _header(headers, "Message-ID")
+        thread = (_header(headers, "References") or _header(headers, "In-Reply-To") or own).split()
+        day = f"{message.received:%Y-%m-%d} " if message.received else ""
+        details = {
+            "thread": thread[0] if thread else "",
+            "message_id": own,
+            "sender": _header(headers, "From"),
+        }
+        return SourceItem(
+            identity=_identity(folder.quoted, validity, message.uid),
+            etag=f"{validity} {message.uid}",
+            path=f"{folder.name}/{day}{subject.replace('/', ' ')[:_LONGEST_NAME]}.eml",
+            size=message.size,
+            modified=message.received,
+            media_type="message/rfc822",
+            details={name: value for name, value in details.items() if value},
+            fingerprint=f"{own} {message.size}" if own else None,
+            grant=self._grant,
+        )
+
+    @asynccontextmanager
+    async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A message with its attachments. Raises ItemVanished, SourceFault."""
+        name, validity, uid = json.loads(item.identity)
+        first = await self._ask(partial(self._read, name, validity, uid, 0))
+        if first is None:
+            raise ItemVanished("It was deleted or moved since it was listed")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            piece: bytes | None = first
+            start = 0
+            while piece:
+                yield piece
+                start += len(piece)
+                if len(piece) < _PIECE:
+                    break
+                piece = await self._ask(partial(self._read, name, validity, uid, start))
+
+        yield pieces()
+
+    def _read(self, name: str, validity: int, uid: int, start: int) -> bytes | None:
+        if self._connection.enter(name) != validity:
+            return None
+        return self._connection.piece(uid, start, _PIECE)
+
+    async def rights_mark(self) -> str | None:
+        """Rights never change: the settings name the account."""
+        return self._settings.owner
+
+    async def directory(self) -> SourceDirectory:
+        """The one account."""
+        owner = self._settings.owner
+        return SourceDirectory(people=(SourcePerson(owner, name=owner, email=owner),))
+
+    async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
+        """The account may read all of them."""
+        return {item.identity: self._grant for item in items}
+
+    async def _ask(self, ask: Callable[[], Answer]) -> Answer:
+        """Call the server in a thread; one call at a time."""
+        async with self._turn:
+            await asyncio.to_thread(self._connection.sign_in, self._password)
+            return await asyncio.to_thread(ask)
+
+
+def _identity(folder: str, validity: int, uid: int) -> str:
+    return json.dumps([folder, validity, uid])
+
+
+def _header(headers: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(headers.get(name, "")).split())
+    except (
+        ValueError,
+        LookupError,
+        AttributeError,
+        IndexError,
+        TypeError,
+    ):  # of a header that is no such one
+        return ""
+
+
+def _known_of(since: str | None) -> Known:
+    rows = {} if since is None else json.loads(since)
+    return {name: (validity, from_ranges(ranges)) for name, (validity, ranges) in rows.items()}
+
+
+def _cursor_of(known: Known) -> str:
+    return json.dumps({name: [validity, as_ranges(numbers)] for name, (validity, numbers) in known.items()})
+
+
+async def _permitted(platform: Platform, host: str, port: int) -> list[str]:
+    """The addresses of the host that calls may reach. Raises SourceMisplaced, SourceUnreachable."""
+    destinations = Destinations(allowed=split_list(platform.settings.outgoing_allowed))
+    resolver = CheckedResolver(destinations)
+    try:
+        found = await resolver.resolve(host, port)
+    except OutgoingError as error:
+        raise SourceMisplaced(str(error)) from None
+    except OSError:
+        raise SourceUnreachable(f"{host} can't be found") from None
+    finally:
+        await resolver.close()
+    if not found:
+        raise SourceUnreachable(f"{host} can't be found")
+    return [one["host"] for one in found]
+
+
+@asynccontextmanager
+async def open_mailbox(setup: SourceSetup) -> AsyncIterator[MailboxSource]:
+    """Open a source of this kind; it connects when it is first asked. Raises SourceFault."""
+    settings = ImapSettings.model_validate(setup.settings.model_dump())
+    addresses = await _permitted(setup.platform, settings.host, settings.port)
+    connection = MailConnection(settings, addresses)
+    password = (setup.secret or SecretStr("")).get_secret_value()
+    try:
+        yield MailboxSource(connection, settings, password)
+    finally:
+        await asyncio.to_thread(connection.close)
+
+
+IMAP: Final = SourceKind(
+    "imap", "Mailbox (IMAP)", ImapSettings, open_mailbox, secret="Password", guarded=True
+)

@@ -1,0 +1,1 @@
+"""Buckets of S3 servers as sources."""

@@ -1,0 +1,166 @@
+"""A bucket, or what is below a prefix in it: listed page by page, read object by object."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from builtin_plugins.source_s3.addresses import SignedAddresses
+from builtin_plugins.source_s3.pages import BucketObject, BucketPage, PageBroken, read_code, read_page
+from builtin_plugins.source_s3.settings import S3SourceSettings
+from builtin_plugins.sources.api import (
+    CredentialRefused,
+    DocumentSource,
+    ItemFault,
+    ItemUnsuitable,
+    ItemVanished,
+    Listing,
+    ListingEnd,
+    ListingIncomplete,
+    SourceFault,
+    SourceItem,
+    SourceKind,
+    SourceMisplaced,
+    SourceSetup,
+    SourceUnreachable,
+    call_server,
+    item_pieces,
+)
+from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, OutgoingReply
+
+_LIST: Final = CallLimits(total_seconds=120, silence_seconds=60, body_bytes=16 * 1024 * 1024)
+_OBJECT: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40)
+_PAGE: Final = 1000
+_ERROR_BYTES: Final = 64 * 1024
+_OF_CONTENT: Final = re.compile(r"[0-9a-f]{32}")
+"""An ETag that may be the digest of the content: that of an object written in parts is none."""
+_KEYS: Final = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
+_REASONS: Final = {
+    "NoSuchBucket": "There is no such bucket",
+    "PermanentRedirect": "The bucket is in another region",
+    "AuthorizationHeaderMalformed": "The bucket is in another region",
+    "AuthorizationQueryParametersError": "The bucket is in another region",
+    "NotImplemented": "The server does not list versions",
+}
+
+
+class S3Source:
+    """Objects are known by their keys."""
+
+    def __init__(
+        self, client: OutgoingClient, settings: S3SourceSettings, addresses: SignedAddresses
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._addresses = addresses
+
+    async def documents(self, since: str | None) -> Listing:
+        """All current objects below the prefix. Raises SourceFault."""
+        token, version, starts = None, None, set[object]()
+        while True:
+            page = await self._page(token, version)
+            for one in page.objects:
+                if not one.key.endswith("/"):  # stands for a folder
+                    yield self._item(one)
+            token, version = page.next_token, page.next_version
+            start = token or version
+            if start is None:
+                break
+            if start in starts:
+                raise ListingIncomplete("The server lists the same objects again and again")
+            starts.add(start)
+        yield ListingEnd()
+
+    async def _page(self, token: str | None, version: tuple[str, str] | None) -> BucketPage:
+        prefix, versions = self._settings.prefix, self._settings.versions
+        url = (
+            self._addresses.versions_page(prefix, _PAGE, version)
+            if versions
+            else self._addresses.page(prefix, _PAGE, token)
+        )
+        async with await call_server(self._client, "GET", url, _LIST) as reply:
+            if reply.status != 200:
+                raise await _fault_of(reply)
+            try:
+                return read_page(await reply.read(), versions=versions)
+            except (OutgoingError, PageBroken) as error:
+                raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
+
+    def _item(self, found: BucketObject) -> SourceItem:
+        fingerprint = f"{found.etag} {found.size}" if _OF_CONTENT.fullmatch(found.etag) else None
+        return SourceItem(
+            identity=found.key,
+            etag=f"{found.etag} {found.size}" if found.etag else f"{found.modified} {found.size}",
+            path=found.key.removeprefix(self._settings.prefix).lstrip("/") or found.key,
+            size=found.size,
+            modified=found.modified,
+            link=None if self._settings.access_key else str(self._addresses.content(found.key, None)),
+            details={"version": found.version} if found.version else {},
+            fingerprint=fingerprint,
+        )
+
+    @asynccontextmanager
+    async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The bytes of an object, as it was listed. Raises ItemFault, SourceFault."""
+        url = self._addresses.content(item.identity, item.details.get("version"))
+        headers = _as_listed(item)
+        async with await call_server(self._client, "GET", url, _OBJECT, headers) as reply:
+            if reply.status == 412:
+                raise ItemFault("It was changed since it was listed")
+            if reply.status != 200:
+                raise await _item_fault(reply)
+            yield item_pieces(reply)
+
+
+def _as_listed(item: SourceItem) -> dict[str, str]:
+    """The condition that the object is still what was listed."""
+    etag, _, _ = item.etag.partition(" ")
+    return {"If-Match": f'"{etag}"'} if _OF_CONTENT.match(etag) else {}
+
+
+async def _fault_of(reply: OutgoingReply) -> SourceFault:
+    """Why there is no listing."""
+    code = await _code_of(reply)
+    if code == "RequestTimeTooSkewed":
+        return SourceUnreachable("The clocks of the S3 server and of this one are too far apart")
+    if code in _REASONS or 300 <= reply.status < 400:
+        return SourceMisplaced(_REASONS.get(code, "The bucket is at another address, or in another region"))
+    if code in _KEYS or reply.status in (401, 403):
+        return CredentialRefused(f"The S3 server refuses the keys, or that they list the bucket ({code})")
+    if reply.status >= 500:
+        return SourceUnreachable(f"The S3 server answered {reply.status} {code}".rstrip())
+    return SourceMisplaced(f"No S3 server answers at this address (it answered {reply.status})")
+
+
+async def _item_fault(reply: OutgoingReply) -> Exception:
+    """Why an object can't be read."""
+    code = await _code_of(reply)
+    if code in _KEYS or reply.status == 401:
+        return CredentialRefused(f"The S3 server refuses the keys ({code})")
+    if reply.status == 404:
+        return ItemVanished("It was deleted since it was listed")
+    if code == "InvalidObjectState":
+        return ItemUnsuitable("It is archived, and must be restored before it can be read")
+    return ItemFault(f"The S3 server answered {reply.status} {code}".rstrip())
+
+
+async def _code_of(reply: OutgoingReply) -> str:
+    try:
+        return read_code(await reply.read(_ERROR_BYTES))
+    except OutgoingError:
+        return ""
+
+
+@asynccontextmanager
+async def open_s3(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
+    """Open a source of this kind."""
+    settings = S3SourceSettings.model_validate(setup.settings.model_dump())
+    addresses = await asyncio.to_thread(SignedAddresses, settings, setup.secret)
+    async with setup.platform.resource(OUTGOING).client("source_s3") as client:
+        yield S3Source(client, settings, addresses)
+
+
+S3: Final = SourceKind("s3", "S3 bucket", S3SourceSettings, open_s3, secret="Secret access key")

@@ -1,0 +1,62 @@
+"""Settings of a source."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from yarl import URL
+
+
+def _endpoint(value: str) -> str:
+    url = URL(value)
+    if not value:
+        return value
+    if url.user or url.password or url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("expected an address such as https://s3.example.org, without keys in it")
+    if url.query_string or url.fragment or url.path.strip("/"):
+        raise ValueError("expected an address without a path; the bucket has a field of its own")
+    return value.rstrip("/")
+
+
+class S3SourceSettings(BaseModel):
+    """What a source of this kind is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    bucket: str = Field(
+        ...,
+        title="Bucket",
+        pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
+        description="3 to 63 lower-case letters, digits, dots and hyphens.",
+    )
+    prefix: str = Field(
+        "",
+        title="Prefix",
+        max_length=900,
+        description="Only objects whose names begin with it, such as policies/; all when empty.",
+    )
+    endpoint: Annotated[str, AfterValidator(_endpoint)] = Field(
+        "",
+        title="Server",
+        max_length=1000,
+        description="Such as https://s3.example.org; Amazon's when empty.",
+    )
+    region: str = Field(
+        "us-east-1",
+        title="Region",
+        pattern=r"^[a-z0-9-]{1,64}$",
+        description="Region of the bucket.",
+    )
+    access_key: str = Field(
+        "",
+        title="Access key ID",
+        max_length=255,
+        pattern=r"^[!-~]*$",
+        description="Sent with the secret access key; the bucket is read as by strangers when empty.",
+    )
+    versions: bool = Field(
+        False,
+        title="Read by version",
+        description="In a bucket with versioning, each document names its version, and exactly that is read.",
+    )

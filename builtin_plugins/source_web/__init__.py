@@ -1,0 +1,1 @@
+"""Websites as sources."""

@@ -1,0 +1,75 @@
+"""Calls to a source's server: a busy one is asked again, and what goes wrong is a fault of the source."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from aiohttp import hdrs
+from yarl import URL
+
+from builtin_plugins.sources.protocol import (
+    ItemFault,
+    SourceMisplaced,
+    SourceThrottled,
+    SourceUnreachable,
+)
+from kernel.sdk import CallLimits, OutgoingClient, OutgoingError, OutgoingReply
+from kernel.sdk.outgoing import DestinationRefused
+
+ABSENT: Final = (404, 410)
+"""Statuses of what is not there, rather than can't be had now."""
+_BUSY: Final = (429, 503)
+_TRIES, _SHORT_WAIT = 3, 5.0
+"""How often, and for how many seconds, to wait here: after a longer wait, the listing begins again."""
+_WAIT, _LONGEST_WAIT = 30.0, 24 * 3600.0
+
+
+async def call_server(
+    client: OutgoingClient,
+    method: str,
+    url: URL,
+    limits: CallLimits,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> OutgoingReply:
+    """The answer. A busy server is asked again if it will not be for long. Raises SourceFault."""
+    for left in reversed(range(_TRIES)):
+        try:
+            reply = await client.call(method, url, headers=headers, body=body, limits=limits)
+        except DestinationRefused as error:
+            raise SourceMisplaced(str(error)) from None
+        except OutgoingError as error:
+            raise SourceUnreachable(str(error)) from None
+        if reply.status not in _BUSY:
+            return reply
+        wait = seconds_to_wait(reply.headers.get(hdrs.RETRY_AFTER))
+        reply.close()
+        if not left or wait > _SHORT_WAIT:
+            raise SourceThrottled(wait)
+        await asyncio.sleep(wait)
+    raise AssertionError("the last try raises")
+
+
+async def item_pieces(reply: OutgoingReply) -> AsyncIterator[bytes]:
+    """The body of an item as it arrives. Raises ItemFault."""
+    try:
+        async for piece in reply.pieces():
+            yield piece
+    except OutgoingError as error:
+        raise ItemFault(f"The server did not send all of it: {error}") from None
+
+
+def seconds_to_wait(text: str | None) -> float:
+    """The seconds that a `Retry-After` asks for, which may be a date (RFC 9110, section 10.2.3)."""
+    if not text:
+        return _WAIT
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return min(float(text), _LONGEST_WAIT)
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), _LONGEST_WAIT)
+    except (ValueError, TypeError):
+        return _WAIT

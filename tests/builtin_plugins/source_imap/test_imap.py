@@ -1,0 +1,213 @@
+"""Mailboxes on dovecot. The suite for all sources does not fit: messages have no paths, and never change."""
+
+from __future__ import annotations
+
+import imaplib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from pydantic import SecretStr, ValidationError
+
+from builtin_plugins.source_imap.mailbox import MailboxSource, open_mailbox
+from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
+from builtin_plugins.source_imap.settings import ImapSettings
+from builtin_plugins.sources.api import (
+    CredentialRefused,
+    GoneItem,
+    ItemVanished,
+    ListingEnd,
+    SourceFault,
+    SourceItem,
+    SourceMisplaced,
+    SourceSetup,
+    SourceUnreachable,
+)
+from builtin_plugins.sources.conformance import read_item
+from kernel.testing import Running, missing, platforms
+from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.mail_server import PASSWORD, USER, MailServer, has_dovecot, mail_server
+from tests.fakes.processes import free_ports
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MailServer]:
+    if not has_dovecot():
+        missing("dovecot is missing; apt-get install dovecot-imapd")
+    with mail_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(server.certificate))
+        yield server
+
+
+@pytest.fixture
+def mail(server: MailServer) -> Iterator[imaplib.IMAP4]:
+    """Somebody else's client, and an empty mailbox."""
+    client = server.client()
+    for folder in ("Work", "INBOX"):
+        client.create(folder)
+        client.select(folder)
+        client.uid("STORE", "1:*", "+FLAGS.SILENT", "(\\Deleted)")
+        client.expunge()
+    yield client
+    client.logout()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory, server: MailServer) -> AsyncIterator[Running]:
+    env = {"PLATFORM_OUTGOING_ALLOWED": "localhost,127.0.0.1"}
+    async with platforms(tmp_path_factory.mktemp("platform")) as start:
+        yield await start("source_imap", HashEmbeddings(), env=env)
+
+
+def opened(
+    running: Running, server: MailServer, password: str = PASSWORD, **fields: Any
+) -> AbstractAsyncContextManager[MailboxSource]:
+    settings = ImapSettings(**{"host": "localhost", "port": server.tls, "user": USER, **fields})
+    return open_mailbox(SourceSetup(running.platform, "one", settings, SecretStr(password)))
+
+
+def message(subject: str, *, answers: str = "", attached: bytes = b"") -> bytes:
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = "bob@example.org", USER, subject
+    mail["Message-ID"] = f"<{subject.encode().hex()}@example.org>"
+    if answers:
+        mail["References"] = f"<{answers}@example.org> <between@example.org>"
+    mail.set_content(f"A letter about {subject}.")
+    if attached:
+        mail.add_attachment(attached, maintype="application", subtype="octet-stream", filename="a.bin")
+    return mail.as_bytes(policy=mail.policy.clone(linesep="\r\n"))
+
+
+def put(mail: imaplib.IMAP4, content: bytes, folder: str = "INBOX") -> None:
+    status, _ = mail.append(folder, "", "", content)
+    assert status == "OK"
+
+
+async def listed(
+    source: MailboxSource, since: str | None = None
+) -> tuple[list[SourceItem], set[str], ListingEnd]:
+    async with aclosing(source.documents(since)) as listing:
+        found = [one async for one in listing]
+    end = found.pop()
+    assert isinstance(end, ListingEnd)
+    gone = {one.identity for one in found if isinstance(one, GoneItem)}
+    return [one for one in found if isinstance(one, SourceItem)], gone, end
+
+
+@pytest.mark.parametrize("security", ["tls", "starttls"])
+async def test_messages(running: Running, server: MailServer, mail: imaplib.IMAP4, security: str) -> None:
+    """Whole, with attachments, and the thread they belong to; nothing is marked as seen."""
+    large = message("grüße an alle", answers="first", attached=bytes(range(256)) * 6_000)
+    put(mail, large, "Work")
+    put(mail, message("in the bin"), "Trash")
+    port = server.tls if security == "tls" else server.starttls
+    async with opened(running, server, security=security, port=port) as source:
+        [item], gone, _ = await listed(source)
+        assert (await read_item(source, item), gone) == (large, set())
+    assert item.path.startswith("Work/") and item.path.endswith(" grüße an alle.eml")
+    assert (item.details["thread"], item.details["sender"]) == ("<first@example.org>", "bob@example.org")
+    mail.select("Work")
+    assert mail.uid("SEARCH", "SEEN")[1] == [b""]
+
+
+async def test_only_what_has_come_and_gone(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:
+    for name in ("one", "two", "three"):
+        put(mail, message(name))
+    async with opened(running, server) as source:
+        first, _, end = await listed(source)
+        assert (len(first), end.only_changes) == (3, False)
+        mail.select("INBOX")
+        mail.uid(
+            "STORE", str(_uid(first[0])), "+FLAGS", "(\\Deleted)"
+        )  # as clients do, long before it is expunged
+        put(mail, message("four"))
+        second, gone, end = await listed(source, end.cursor)
+        assert ([one.path.endswith(" four.eml") for one in second], gone) == ([True], {first[0].identity})
+        assert end.only_changes
+        assert (await listed(source, end.cursor))[:2] == ([], set())
+        mail.expunge()
+        with pytest.raises(ItemVanished):
+            await read_item(source, first[0])
+
+
+def _uid(item: SourceItem) -> int:
+    return int(item.etag.split()[1])
+
+
+async def test_moved_or_renumbered(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:
+    """The same message is recognized by its fingerprint."""
+    put(mail, message("moved"))
+    put(mail, message("numbered"), "Work")
+    async with opened(running, server) as source:
+        first, _, end = await listed(source)
+        mail.select("INBOX")
+        assert mail.uid("MOVE", "1:*", "Work")[0] == "OK"
+        mail.select("INBOX")
+        assert mail.create("Other")[0] == "OK"
+        mail.select("Work")
+        assert mail.uid("MOVE", "1:*", "Other")[0] == "OK"
+        mail.select("INBOX")
+        assert mail.delete("Work")[0] == "OK"
+        assert mail.rename("Other", "Work")[0] == "OK"  # the name is the same, UIDVALIDITY is another
+        second, gone, _ = await listed(source, end.cursor)
+    assert gone == {one.identity for one in first}
+    assert {one.fingerprint for one in second} == {one.fingerprint for one in first}
+
+
+async def test_a_mailbox_belongs_to_its_account(
+    running: Running, server: MailServer, mail: imaplib.IMAP4
+) -> None:
+    """Of all who see the knowledge base, only the account with the mailbox's address reads its mails."""
+    put(mail, message("secret plans"))
+    ann, bob = await running.user(), await running.user()
+    base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Mail"})).json()["id"]
+    shared = await ann.patch(f"/v1/rag/knowledge-bases/{base}", json={"visibility": "shared"})
+    assert shared.status == 200, shared.body
+    settings = {"host": "localhost", "port": server.tls, "user": USER, "address": bob.user["email"]}
+    body = {"kind": "imap", "name": "Mail", "settings": settings, "secret": PASSWORD}
+    added = await ann.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)
+    assert added.status == 201 and PASSWORD.encode() not in added.body, added.body
+    await running.run_jobs()
+    totals = [
+        (await actor.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["total"] for actor in (ann, bob)
+    ]
+    assert totals == [0, 1]
+
+
+async def test_faults(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:
+    cases: list[tuple[dict[str, Any], type[SourceFault]]] = [
+        ({"password": "another"}, CredentialRefused),
+        ({"port": free_ports(1)[0]}, SourceUnreachable),
+        ({"host": "127.0.0.1"}, SourceMisplaced),  # not what the certificate is for
+        ({"folders": "INBOX, Nowhere"}, SourceMisplaced),
+        ({"port": server.starttls}, SourceUnreachable),  # TLS is not spoken there
+    ]
+    for fields, fault in cases:
+        async with opened(running, server, **fields) as source:
+            with pytest.raises(fault):
+                await listed(source)
+
+
+async def test_a_private_address_is_refused(tmp_path: Path, server: MailServer) -> None:
+    async with platforms(tmp_path) as start:
+        closed = await start("source_imap")
+        with pytest.raises(SourceMisplaced):
+            async with opened(closed, server):
+                pass
+
+
+@pytest.mark.parametrize("text", ["", "7", "1:3", "1:2,4,6:9"])
+async def test_ranges(text: str) -> None:
+    assert as_ranges(from_ranges(text)) == text
+
+
+async def test_whose_mailbox_it_is_must_be_said() -> None:
+    with pytest.raises(ValidationError):
+        ImapSettings(host="imap.example.org", user="ada")
+    assert ImapSettings(host="imap.example.org", user="ada", address="a@example.org").owner == "a@example.org"
