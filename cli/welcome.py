@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
     from kernel.process.serve import Ports
     from kernel.settings.loading import SettingsLoader
 
+_FIRST_CODE = "first-account"  # the secret that `POST /v1/auth/first-account` asks for
+
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a platform that has just started."""
+    """Facts about a platform that has just started; `first_code` is None once there is an account."""
 
     host: str
     home: Path
-    has_accounts: bool
+    first_code: str | None
     loaded: int
     out_of_service: tuple[tuple[str, str], ...]
     registration_open: bool
@@ -55,12 +58,19 @@ async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
     return Facts(
         host=platform.settings.host,
         home=platform.settings.home,
-        has_accounts=await platform.database.read(_has_accounts),
+        first_code=await _first_code(platform),
         loaded=sum(record.status == "loaded" and record.name not in off for record in platform.plugins),
         out_of_service=tuple(bad),
         registration_open=platform.settings.registration_mode == "open",
         command=loader.load("cli", CliSettings).command,
     )
+
+
+async def _first_code(platform: Platform) -> str | None:
+    """The code that makes the first account, if nobody has one."""
+    if await platform.database.read(_has_accounts):
+        return None
+    return await asyncio.to_thread(platform.secrets.ensure, _FIRST_CODE, 18)
 
 
 def _has_accounts(session: Session) -> bool:
@@ -80,7 +90,7 @@ def welcome(facts: Facts, ports: Ports) -> None:
     out.print(f"\n[bold green]Platform {__version__} is ready[/bold green]\n")
     for label, value in [*pages, *_places(facts, url)]:
         out.print(f"  [bold]{label:<10}[/bold] {value}", soft_wrap=True)
-    for line in _remarks(facts):
+    for line in _remarks(facts, url):
         out.print(f"\n  {line}", soft_wrap=True)
     out.print("\n  Stop with Ctrl-C.\n")
     out.file.flush()
@@ -99,15 +109,17 @@ def _places(facts: Facts, url: str) -> list[tuple[str, str]]:
     ]
 
 
-def _remarks(facts: Facts) -> list[str]:
+def _remarks(facts: Facts, url: str) -> list[str]:
     command = facts.command
     found = [
         f"[red]{name}[/red]: {_escaped(reason)}\n    → {command} plugins why {name}"
         for name, reason in facts.out_of_service
     ]
-    if not facts.has_accounts:
+    if facts.first_code:
         found.append(
-            f"There are no accounts yet. Create an administrator in another terminal:\n"
+            f"There are no accounts yet. Make the first one, an administrator, in a browser:\n"
+            f"    {url}/#first-account={facts.first_code}\n"
+            f"  or in another terminal:\n"
             f"    {command} users create YOURNAME --admin"
         )
     if not facts.is_loopback and facts.registration_open:

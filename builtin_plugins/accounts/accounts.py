@@ -15,11 +15,13 @@ from builtin_plugins.accounts.errors import (
     AccountDisabled,
     AlreadyExists,
     BadCredentials,
+    FirstAccountExists,
     SamePassword,
     SessionOver,
     SsoAccount,
     WrongPassword,
 )
+from builtin_plugins.accounts.guards import ACCOUNTS_LOCK
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import Passwords
@@ -88,6 +90,20 @@ class Accounts:
             return await self._database.write(self._create, account, origin, vouched=vouched)
         except IntegrityError:
             raise AlreadyExists("A user with this username or email already exists") from None
+
+    async def register_first(
+        self, username: str, email: str, password: str, origin: Origin | None = None
+    ) -> Account:
+        """Create an administrator while nobody has an account. Raises FirstAccountExists, TooManySignIns."""
+        password_hash = await self._passwords.hash(password, anonymous=True)
+        account = _new(username, email, password_hash, "admin")
+        return await self._database.write(self._create_first, account, origin)
+
+    def _create_first(self, unit: Unit, account: Account, origin: Origin | None) -> Account:
+        unit.lock(ACCOUNTS_LOCK)
+        if _any(unit.session):
+            raise FirstAccountExists()
+        return self._create(unit, account, origin, vouched=True)
 
     def _create(
         self,

@@ -25,6 +25,16 @@ class RegistrationClosed(Forbidden):
     default_detail = "Registration is closed; ask an administrator for an account"
 
 
+class FirstAccountExists(Conflict):
+    code = "first_account_exists"
+    default_detail = "Somebody has an account here already; sign in, or ask an administrator for one"
+
+
+class WrongFirstCode(Forbidden):
+    code = "wrong_first_code"
+    default_detail = "This is not the code that the platform printed when it started last"
+
+
 class SessionOver(Unauthorized):
     code = "session_over"
     default_detail = "The session has reached its maximum length; sign in again"

@@ -60,6 +60,17 @@ class RegisterRequest(BaseModel):
     password: NewPassword
 
 
+class FirstAccountRequest(Body):
+    """The first account, and the code that the platform printed when it started."""
+
+    model_config = example(code="the printed code", username="ada", password="correct horse battery")
+
+    code: str = Field(min_length=1, max_length=100)
+    username: Username
+    email: Email | None = Field(None, description="Without one, NAME@localhost.localdomain.")
+    password: NewPassword
+
+
 class RegisteredUser(BaseModel):
     """The account that was created."""
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from kernel.sdk import hookspec
 
 if TYPE_CHECKING:
+    from builtin_plugins.rag.api import Span
     from kernel.sdk import Caller, Platform, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCitation:
-    """A passage that an answer cites as `[number]`: its location, not its text."""
+    """A passage that an answer cites as `[number]`: its location, not its text; `quotes` are in it."""
 
     number: int
     source: str
@@ -27,6 +28,7 @@ class TurnCitation:
     char_start: int
     char_end: int
     section: str | None = None
+    quotes: Sequence[Span] = ()
 
 
 @dataclass(frozen=True, slots=True)

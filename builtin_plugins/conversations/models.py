@@ -66,6 +66,7 @@ class Turn(Base):
 class Citation(Base):
     """Where a passage is that an answer cites as `[number]`. Its text is only stored in its document.
 
+    `quotes` are ``[start, end]`` pairs, in characters of the document's text; null if unknown.
     Negative numbers are passages cited by earlier turns, which the model was shown as history.
     """
 
@@ -81,4 +82,5 @@ class Citation(Base):
     section: Mapped[str | None] = mapped_column(String(500))
     char_start: Mapped[int] = mapped_column(Integer)
     char_end: Mapped[int] = mapped_column(Integer)
+    quotes: Mapped[Any] = mapped_column(json_type(), nullable=True)
     score: Mapped[float] = mapped_column(Float)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from builtin_plugins.rag.api import QuotePlace
 from kernel.sdk import READABLE, Body, PageQuery, example
 
 ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
@@ -71,6 +72,7 @@ class CitationOut(BaseModel):
     section: str | None = Field(None, description="The headings above what is quoted: `Item 7 › Liquidity`.")
     char_start: int
     char_end: int
+    quotes: list[QuotePlace] = Field([], description="The sentences that are quoted, where that is known.")
     score: float
 
 

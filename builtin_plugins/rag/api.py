@@ -61,6 +61,7 @@ from builtin_plugins.rag.passages import Draft as Draft
 from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
+from builtin_plugins.rag.passages import Span as Span
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
 from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
 from builtin_plugins.rag.rights.hooks import DocumentAudience as DocumentAudience
@@ -73,6 +74,7 @@ from builtin_plugins.rag.rights.hooks import select_readable_documents as select
 from builtin_plugins.rag.rights.hooks import set_reader_members as set_reader_members
 from builtin_plugins.rag.rights.reading import for_visitors as for_visitors
 from builtin_plugins.rag.schemas import KnowledgeBaseCreate as KnowledgeBaseCreate
+from builtin_plugins.rag.schemas import QuotePlace as QuotePlace
 from builtin_plugins.rag.schemas_metadata import FieldPut as FieldPut
 from builtin_plugins.rag.schemas_metadata import RuleIn as RuleIn
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from builtin_plugins.documents.api import Pages, Sections, page_at, section_at
 
@@ -17,6 +17,13 @@ EXTRACTIVE = "extractive"
 
 DEPTH = 5
 """Passages that decide whether there is an answer, however many are shown."""
+
+
+class Span(NamedTuple):
+    """A part of a document's text, in characters: `text[char_start:char_end]`."""
+
+    char_start: int
+    char_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,8 @@ class Passage:
     What a search measured: `score` ranks it. `near` is the similarity to the question on the embedding
     model's own scale, `matched` the share of a full match by words, `fused` what both make; `rerank` and
     `graph` come from these options, as does `path`, the way to it in a graph. None is not measured. If the
-    passage was widened, `child` is the position of the one that was found.
+    passage was widened, `child` is the position of the one that was found. `quotes` are the parts of the
+    document's text that an answer quotes, or cites it for.
     """
 
     text: str
@@ -67,6 +75,7 @@ class Passage:
     path: tuple[PathStep, ...] = ()
     child: int | None = None
     sections: Sections = ()
+    quotes: tuple[Span, ...] = ()
 
     def by_page(self) -> Iterator[tuple[int | None, str]]:
         """Its pages, each with its part of the text."""
@@ -86,6 +95,11 @@ class Passage:
         """The page where it ends, if that is another than where it begins."""
         last = self.pages[-1][1] if self.pages else None
         return None if last == self.page else last
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether its text is a part of the document's, unlike a summary or a shortened passage."""
+        return not self.tree_level and len(self.text) == self.char_end - self.char_start
 
     def scored(self, score: float, *, rerank: float | None = None) -> Passage:
         """The same with another score; `rerank` if it comes from reranking."""

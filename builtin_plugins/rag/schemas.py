@@ -406,6 +406,13 @@ class LegScores(BaseModel):
     graph: float | None = Field(None, exclude_if=_absent, description="The knowledge graph's score.")
 
 
+class QuotePlace(BaseModel):
+    """Characters of a document's text, from `char_start` until before `char_end`."""
+
+    char_start: int
+    char_end: int
+
+
 class Source(BaseModel):
     """A passage; the answer cites the first as [1]. `page` is that of what is quoted, else its first."""
 
@@ -420,6 +427,9 @@ class Source(BaseModel):
     last_page: int | None = Field(None, exclude_if=_absent, description="The last page, if not `page`.")
     section: str | None = Field(
         None, exclude_if=_absent, description="The headings above what is quoted: `Item 7 › Liquidity`."
+    )
+    quotes: list[QuotePlace] | None = Field(
+        None, exclude_if=_absent, description="The sentences that are quoted, or cited, where that is known."
     )
     context_type: Literal["parent"] | None = Field(
         None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbors."

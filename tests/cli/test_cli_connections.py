@@ -26,7 +26,7 @@ async def administrator(cli: Cli, running: Running, home: Path) -> Terminal:
 
 async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     """A server with a key is connected, listed without the key, tested, and disconnected."""
-    running = await start_platform("models", env={"PLATFORM_MODELS_NEARBY": ""})
+    running = await start_platform("tenancy", "models", env={"PLATFORM_MODELS_NEARBY": ""})
     terminal = await administrator(cli, running, tmp_path / "client")
     async with model_server(Script(models=("big",), api_key=KEY)) as cloud:
         arguments = ("models", "connect", cloud.url, "--name", "cloud", "--model", "big", "--key-stdin")
@@ -45,7 +45,7 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
 
 async def test_doctor(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     """It names a connected server whose test fails, with the step, and says nothing of a key."""
-    running = await start_platform("models", env={"PLATFORM_MODELS_NEARBY": ""})
+    running = await start_platform("tenancy", "models", env={"PLATFORM_MODELS_NEARBY": ""})
     terminal = await administrator(cli, running, tmp_path / "client")
     async with model_server(Script(models=("big",))) as server:
         assert (await terminal("models", "connect", server.url, "--name", "gpu")).exit_code == 0

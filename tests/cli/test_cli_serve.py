@@ -81,11 +81,13 @@ class TestOneProcess:
         assert str(platform_home) in first
         assert re.search(r"Plugins +8 loaded", first)
         assert "platformctl users create" in first
+        code = (platform_home / "secrets/first-account").read_text("utf-8")
+        assert f"{served.url}/#first-account={code}" in first
         await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: served.process.output().count("is ready") == 2)
             second = served.process.output()[len(first) :]
-        assert "users create" not in second
+        assert "users create" not in second and "first-account" not in second
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
     async def test_root_in_an_empty_home_of_another_account(self, strange_home: Path) -> None:

@@ -161,6 +161,7 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/tts/voices",
         "POST /mcp",
         "POST /v1/ai/functions/{name}",
+        "POST /v1/auth/first-account",
         "POST /v1/auth/login",
         "POST /v1/auth/oidc/backchannel-logout",
         "POST /v1/auth/password-reset/confirm",

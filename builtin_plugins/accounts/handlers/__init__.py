@@ -3,6 +3,7 @@
 from builtin_plugins.accounts.handlers import (
     accounts,
     audit,
+    first_account,
     password_reset,
     permissions,
     platform_admin,
@@ -11,6 +12,7 @@ from builtin_plugins.accounts.handlers import (
 
 TABLES = (
     accounts.routes,
+    first_account.routes,
     password_reset.routes,
     users.routes,
     platform_admin.routes,

@@ -156,6 +156,7 @@ def _citation(turn_id: int, number: int, passage: rag.Passage) -> Record:
         "section": passage.section_at(0),
         "char_start": passage.char_start,
         "char_end": passage.char_end,
+        "quotes": [list(span) for span in passage.quotes] or None,
         "score": passage.score,
     }
 
@@ -172,6 +173,7 @@ def _earlier(turn_id: int, number: int, document_id: str, knowledge_base_id: str
         "section": None,
         "char_start": 0,
         "char_end": 0,
+        "quotes": None,
         "score": 0.0,
     }
 

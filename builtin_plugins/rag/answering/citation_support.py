@@ -12,7 +12,8 @@ from builtin_plugins.rag.passages import Passage
 
 _CITED = re.compile(r"\[\d+\](?:\s*\[\d+\])*")
 _NUMBER = re.compile(r"\d+")
-_ENOUGH = 0.6
+ENOUGH = 0.6
+"""The least share of a sentence's content that supports it."""
 
 
 def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
@@ -22,7 +23,7 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
     That is, at least 60 % of the sentence's content words, and all its names and numbers.
     """
     cited = supported = 0
-    for sentence, number in _citations(text):
+    for sentence, number in citations_of(text):
         cited += 1
         supported += 1 <= number <= len(passages) and says(passages[number - 1].text, sentence)
     return cited, supported
@@ -31,24 +32,24 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
 def pages_cited(text: str, passages: Sequence[Passage]) -> dict[int, int | None]:
     """For passages over several pages, the page with what they are first cited for, if it is found."""
     found = dict[int, int | None]()
-    for sentence, number in _citations(text):
+    for sentence, number in citations_of(text):
         passage = passages[number - 1] if 1 <= number <= len(passages) else None
         if passage is None or not passage.pages or number in found or not content_stems(sentence):
             continue
         page, share = max(
-            ((page, _share(part, sentence)) for page, part in passage.by_page()), key=itemgetter(1)
+            ((page, share_of(part, sentence)) for page, part in passage.by_page()), key=itemgetter(1)
         )
-        if share >= _ENOUGH:
+        if share >= ENOUGH:
             found[number] = page
     return found
 
 
 def says(passage: str, sentence: str) -> bool:
     """Whether a passage contains what a sentence says."""
-    return _share(passage, sentence) >= _ENOUGH
+    return share_of(passage, sentence) >= ENOUGH
 
 
-def _share(passage: str, sentence: str) -> float:
+def share_of(passage: str, sentence: str) -> float:
     """The share of a sentence's content in a passage; 0 if one of its names is missing."""
     wanted = content_stems(sentence)
     there = content_stems(passage)
@@ -58,7 +59,7 @@ def _share(passage: str, sentence: str) -> float:
     return sum(found_in(word, there) for word in wanted) / len(wanted) if wanted else 1.0
 
 
-def _citations(text: str) -> Iterator[tuple[str, int]]:
+def citations_of(text: str) -> Iterator[tuple[str, int]]:
     """Each citation: the sentence before it, and its number."""
     begin = 0
     for found in _CITED.finditer(text):

@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from builtin_plugins.rag.passages import Passage
-from builtin_plugins.rag.schemas import LegScores, QueryAnswer, SearchItem, Source, StepTime
+from builtin_plugins.rag.passages import Passage, Span
+from builtin_plugins.rag.schemas import LegScores, QueryAnswer, QuotePlace, SearchItem, Source, StepTime
 from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import LANGUAGE, StoredPoint
 
@@ -41,6 +41,14 @@ class CitedPlace(NamedTuple):
 def in_places(items: Sequence[Passage], places: Mapping[int, CitedPlace]) -> list[Passage]:
     """The same passages; `places` maps the number (from 1) of each quoted one to where that is."""
     return [item.on_page(*places[at]) if at in places else item for at, item in enumerate(items, 1)]
+
+
+def with_quotes(items: Sequence[Passage], quotes: Mapping[int, Sequence[Span]]) -> list[Passage]:
+    """The same passages; `quotes` maps the number (from 1) of each quoted one to what is quoted."""
+    return [
+        replace(item, quotes=tuple(sorted(set(quotes[at])))) if quotes.get(at) else item
+        for at, item in enumerate(items, 1)
+    ]
 
 
 def passage_of(
@@ -100,6 +108,7 @@ def _render(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Sh
         char_end=passage.char_end,
         last_page=passage.last_page,
         section=passage.section_at(0),
+        quotes=[QuotePlace(**one._asdict()) for one in passage.quotes] or None,
         context_type=None if passage.child is None else "parent",
         child_chunk_index=passage.child,
         tree_level=passage.tree_level or None,

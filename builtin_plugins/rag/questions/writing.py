@@ -11,6 +11,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.citation_support import pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, quoted
+from builtin_plugins.rag.answering.cited_sentences import sentences_cited, span_of_quote
 from builtin_plugins.rag.answering.difference_texts import difference_in
 from builtin_plugins.rag.answering.period_texts import period_note
 from builtin_plugins.rag.answering.prompting import build_prompt
@@ -18,7 +19,7 @@ from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
 from builtin_plugins.rag.filters.grammar import filter_as_sent
 from builtin_plugins.rag.methods import NO_RUNTIME
-from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
+from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages, Span
 from builtin_plugins.rag.questions.compressing import compressed
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.refusals import RefusalGate
@@ -29,6 +30,7 @@ from builtin_plugins.rag.questions.reporting import (
     in_places,
     source_of,
     with_confidence,
+    with_quotes,
 )
 from builtin_plugins.rag.questions.retrieval import place_of
 from builtin_plugins.rag.questions.support import support
@@ -93,6 +95,7 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
         # If few sources are shown, one that answers is worth more than the last of them.
         shown = [*shown[:-1], judged[measured.quotes[0].passage]]
     texts, places = list[str](), dict[int, CitedPlace]()
+    spans = dict[int, list[Span]]()
     for quote in measured.quotes:
         item = judged[quote.passage]
         number = place_of(item, shown)
@@ -101,7 +104,10 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
             texts.append(f"{whose}{quoted(quote.text)} [{number}]")
             place = CitedPlace(item.page_at(quote.start), item.section_at(quote.start))
             places.setdefault(number, place)
-    return " ".join(texts), in_places(with_confidence(shown, measured.probability), places)
+            span = span_of_quote(item, quote.start, quote.text)
+            spans.setdefault(number, []).extend([span] if span else [])
+    passages = in_places(with_confidence(shown, measured.probability), places)
+    return " ".join(texts), with_quotes(passages, spans)
 
 
 Written = AnswerBasis | AnswerPiece | Draft
@@ -213,11 +219,15 @@ async def _generated(
 
 
 async def _located(question: Question, text: str, items: Sequence[Passage]) -> Sequence[Passage]:
-    """The passages; one over several pages is put on the page with what the answer cites it for."""
+    """The passages, with the sentences that they are cited for; one over several pages is put on the page of
+    the first.
+    """
+    spans = await in_thread(question.platform, sentences_cited, text, items)
+    passages = with_quotes(items, spans)
     if not any(passage.pages for passage in items):
-        return items
+        return passages
     pages = await in_thread(question.platform, pages_cited, text, items)
-    return in_places(items, {number: CitedPlace(page) for number, page in pages.items()})
+    return in_places(passages, {number: CitedPlace(page) for number, page in pages.items()})
 
 
 async def _checked(

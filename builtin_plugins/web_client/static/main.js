@@ -12,13 +12,19 @@ import { Outage } from "./parts/outage.js";
 import { MOVED, OPEN_VIEWS, VIEWS } from "./views.js";
 
 /**
- * Single sign-on returns the token, or the error, in the fragment, which no server sees (spec 5.5).
+ * Single sign-on returns the token, or the error, in the fragment, which no server sees (spec 5.5). So comes the code
+ * for the first account, which the terminal shows as a link.
  *
  * A link with a stranger's token would make people work in the stranger's account: a token is only accepted at once in
  * the tab that started the sign-in; elsewhere, its name is shown and has to be confirmed.
  */
 function takeFragment() {
   const found = new URLSearchParams(location.hash.slice(1));
+  const firstCode = found.get("first-account");
+  if (firstCode) {
+    go("/login", { replace: true });
+    return { firstCode };
+  }
   if (path.value !== "/auth/callback") return {};
   const back = sessionStorage.getItem("platform.return");
   sessionStorage.removeItem("platform.return");

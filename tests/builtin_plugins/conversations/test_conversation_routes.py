@@ -44,6 +44,8 @@ class TestKeeping:
         assert "text" not in turn["sources"][0]
         section = answer["sources"][0]["section"]
         assert section in ("Hotels", "Meals") and turn["sources"][0]["section"] == section
+        quotes = answer["sources"][0]["quotes"]
+        assert quotes and turn["sources"][0]["quotes"] == quotes
         assert (turn["model_used"], turn["method"]) == ("extractive", "standard")
 
     async def test_the_list(self, talk: Talk) -> None:

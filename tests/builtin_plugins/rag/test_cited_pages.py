@@ -73,6 +73,16 @@ async def test_an_answer_cites_the_page_of_its_quotation(library: Library, paren
         assert places == [(page, None)]
 
 
+async def test_an_answer_names_the_characters_of_its_quotation(library: Library) -> None:
+    """They are the quoted sentence's, in the document's text; a search quotes nothing."""
+    [source] = (await ask(library.ann, library.pipeline, CARD))["sources"]
+    [quote] = source["quotes"]
+    begin, end = (quote[edge] - source["char_start"] for edge in ("char_start", "char_end"))
+    assert source["text"][begin:end] == PAGES[2]
+    answer = await library.ann.post(f"{BASES}/{library.base}/search", json={"question": CARD})
+    assert "quotes" not in answer.json()["items"][0]
+
+
 @pytest.mark.parametrize("parent_context", [False, True])
 async def test_a_search_names_the_pages_of_the_whole_passage(library: Library, parent_context: bool) -> None:
     assert await found(library.ann, library.base, parent_context=parent_context) == [(1, 4)]

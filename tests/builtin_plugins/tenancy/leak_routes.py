@@ -88,6 +88,9 @@ KERNEL = {
     "POST /v1/auth/logout": Row(ends_session=True),
     "POST /v1/auth/login": OWN,
     "POST /v1/auth/refresh": OWN,
+    "POST /v1/auth/first-account": Row(
+        {"code": "wrong", "username": "x", "password": "long enough"}, control=ANY
+    ),
     "POST /v1/auth/register": Row({"username": ""}, control=ANY),
     "POST /v1/auth/password-reset/request": OWN,
     "POST /v1/auth/password-reset/confirm": Row(

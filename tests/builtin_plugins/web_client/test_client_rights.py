@@ -143,8 +143,23 @@ async def test_upkeep_of_a_knowledge_base(site: Running, visitor: Visitor) -> No
     await expect(page.get_by_role("alert")).to_contain_text("'no-such-model' is not available here")
 
 
+async def test_the_first_account(tmp_path: Path, browser: Browser) -> None:
+    """The link that the terminal shows makes it: its code leaves the address, and one is signed in."""
+    async with platforms(tmp_path) as start:
+        running = await start("web_client")
+        running.platform.secrets.set("first-account", "the-code")
+        context = await browser.new_context(locale="en-GB")
+        page = await Visitor(running, context).open("/#first-account=the-code")
+        await page.get_by_label("Username").fill("ada")
+        assert "the-code" not in page.url
+        await page.get_by_label("Password").fill("correct horse battery")
+        await page.get_by_role("button", name="Create the account").click()
+        await expect(page.locator(".sidebar")).to_be_visible()
+        await context.close()
+
+
 async def test_the_first_start(tmp_path: Path, browser: Browser) -> None:
-    """Where nobody has an account, the page says how the first is made, and notices when it is there."""
+    """Where nobody has an account, the page says how the first is made, and notices a terminal's."""
     async with platforms(tmp_path) as start:
         running = await start("web_client")
         context = await browser.new_context(locale="en-GB")

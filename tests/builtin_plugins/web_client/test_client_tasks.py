@@ -208,7 +208,7 @@ async def test_the_trace_of_a_method(site: Running, visitor: Visitor) -> None:
     answer = page.locator(".turn")
     await expect(answer).to_contain_text("185 euro")
     await answer.locator("summary").click()
-    await expect(answer.locator(".trace")).to_contain_text("corrective")
+    await expect(answer.locator(".trace")).to_contain_text("Judge what was found")
 
 
 @pytest.mark.long

@@ -366,3 +366,18 @@ async def test_a_session_that_ends_during_an_upload(site: Running, visitor: Visi
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("6 documents", exact=True)).to_be_visible()
     await expect(page.get_by_role("region", name="Uploads")).to_have_count(0)
+
+
+async def test_reading_is_done(site: Running, visitor: Visitor) -> None:
+    """A hidden tab says in its title that what was added has been read, and later on the page."""
+    ana = await site.user()
+    base = (await knowledge_base(ana))["id"]
+    page = await visitor.arrive(ana, f"/documents/{base}")
+    hide = "(is) => { Object.defineProperty(document, 'hidden', { value: is, configurable: true }); "
+    hide += "document.dispatchEvent(new Event('visibilitychange')); }"
+    await page.evaluate(hide, True)
+    await page.locator(BOX).set_input_files(_file("ferry.md", b"# Ferry\n\nThe ferry sails at nine.\n"))
+    await expect(page).to_have_title(re.compile("^✓ Has been read"))
+    await page.evaluate(hide, False)
+    await expect(page.get_by_text("“ferry.md” has been read")).to_be_visible()
+    await expect(page).not_to_have_title(re.compile("Has been read"))

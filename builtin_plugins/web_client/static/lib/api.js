@@ -27,6 +27,7 @@ export const api = {
 
   // Accounts
   signIn: call("POST", "/v1/auth/login", OPEN),
+  makeFirstAccount: call("POST", "/v1/auth/first-account", OPEN),
   register: call("POST", "/v1/auth/register", OPEN),
   signOutEverywhere: call("POST", "/v1/auth/logout"),
   signOutAtProvider: call("POST", "/v1/auth/oidc/logout"),

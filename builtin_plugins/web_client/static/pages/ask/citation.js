@@ -2,9 +2,12 @@
 
 import { html, useId, useState } from "../../lib/html.js";
 import { t, whereIs } from "../../lib/words.js";
+import { markedTexts } from "../documents/marks.js";
 
 const EDGE = 8;
 const LONGEST = 480;
+
+const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 
 export function Citation({ source, label, onShow }) {
   const [place, setPlace] = useState(null);
@@ -24,7 +27,7 @@ export function Citation({ source, label, onShow }) {
       place &&
       html`<span class="passage-card" role="tooltip" id=${id} style=${place}>
         <strong class="clip">${[source.source, whereIs(source)].filter(Boolean).join(" · ")}</strong>
-        <span>${!source.text ? t("Click to read it in context.") : source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
+        <span>${shortened(markedTexts(source).join(" … ")) || t("Click to read it in context.")}</span>
       </span>`
     }
   </span>`;

@@ -12,6 +12,7 @@ import { pastedFiles, useFileDrop } from "../../parts/file-drop.js";
 import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { say } from "../../parts/layers.js";
+import { choosable, methodAbout, methodCost, methodTitle } from "../../parts/methods.js";
 import { Choices as Narrowed, Facets, filterOf } from "../documents/narrow.js";
 import { addFiles } from "../documents/uploads.js";
 import { answering, stopAnswer } from "./conversation.js";
@@ -116,11 +117,12 @@ function Options({ value, onChange }) {
 }
 
 function Choices({ offered: { methods, enhancers, retrievers }, value, onChange }) {
-  const names = Object.keys(methods).filter((name) => methods[name]);
+  const names = choosable(methods);
+  const method = value.method ?? "standard";
   const set = (changes) => onChange({ ...value, ...changes });
   return html`<div class="options">
-    ${names.length > 1 && html`<${Field} as="select" label=${t("Method")} value=${value.method ?? "standard"} onInput=${(method) => set({ method })}>
-      ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+    ${names.length > 1 && html`<${Field} as="select" label=${t("Method")} value=${method} onInput=${(name) => set({ method: name })} hint=${[methodAbout(method), methodCost(method)].join(" ").trim()}>
+      ${names.map((name) => html`<option value=${name}>${methodTitle(name)}</option>`)}
     <//>`}
     <${Count} label=${t("Passages to read")} max=${50} value=${value.top_k ?? 5} onChange=${(top_k) => set({ top_k })} />
     <div>

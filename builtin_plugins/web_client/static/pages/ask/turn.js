@@ -8,6 +8,7 @@ import { Button, Failure, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
+import { methodTitle } from "../../parts/methods.js";
 import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
 import { ModelOffer } from "./models.js";
@@ -75,7 +76,7 @@ function Trace({ turn }) {
   if (!done) return null;
   const { degraded = [], retrieval, ...rest } = done.method_details;
   const facts = [
-    [t("Method"), done.method],
+    [t("Method"), methodTitle(done.method)],
     retrieval && [t("Search"), retrieval],
     [t("Model"), done.model_used],
     done.confidence >= SURE && [t("Confidence"), percent(done.confidence)],

@@ -6,6 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded, Notice } from "../../parts/basics.js";
 import { useCloseRequest } from "../../parts/layers.js";
+import { marksOf } from "../documents/marks.js";
 import { Reader } from "../documents/reader.js";
 
 /** A source doesn't name its knowledge base: find the one in the pipeline that has the document. */
@@ -40,7 +41,8 @@ export function Viewer({ passage, onClose }) {
   }, []);
   useCloseRequest(onClose);
   const keys = (event) => event.key === "Escape" && onClose();
-  const where = new URLSearchParams({ from: passage.char_start, to: passage.char_end, ...(passage.page ? { page: passage.page } : {}) });
+  const [first] = marksOf(passage);
+  const where = new URLSearchParams({ from: first.from, to: first.to, ...(passage.page ? { page: passage.page } : {}) });
   return html`<aside class="viewer" tabindex="-1" ref=${box} onKeyDown=${keys} aria-label=${t("Source {n}: {name}", { n: passage.number, name: passage.source })}>
     <header class="viewer-head">
       <span class="source-number">${passage.number}</span>

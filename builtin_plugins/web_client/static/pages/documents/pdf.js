@@ -7,7 +7,7 @@ GlobalWorkerOptions.workerSrc = new URL("../../vendor/pdf.worker.js", import.met
 
 const SHARPEST = 2;
 
-/** {pages, draw(number, canvas, marks, passage), close}. */
+/** {pages, draw(number, canvas, marks, {texts, isNamed}), close}. */
 export async function openPdf(data) {
   const task = getDocument({ data, isEvalSupported: false, enableXfa: false });
   const file = await task.promise.catch(() => {
@@ -18,7 +18,7 @@ export async function openPdf(data) {
   return {
     pages: file.numPages,
     close: () => task.destroy(),
-    async draw(number, canvas, marks, passage) {
+    async draw(number, canvas, marks, wanted) {
       latest += 1;
       const mine = latest;
       drawing?.cancel();
@@ -36,7 +36,7 @@ export async function openPdf(data) {
       await drawing.promise.catch((error) => {
         if (error.name !== "RenderingCancelledException") throw error;
       });
-      const boxes = mine === latest ? await boxesOf(page, viewport, passage) : [];
+      const boxes = mine === latest ? await boxesOf(page, viewport, wanted) : [];
       if (mine !== latest) return; // a later call draws the marks
       marks.replaceChildren(...boxes);
       boxes[0]?.scrollIntoView({ block: "center" });
@@ -49,11 +49,16 @@ const BEGINNING = 20; // letters of a page used to check whether the passage con
 
 const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
 
-/** A mark over each piece of text that the passage covers, compared without spaces; `isNamed` if it must be on the page. */
-async function boxesOf(page, viewport, { text: passage, isNamed }) {
-  const wanted = bare(passage);
-  if (!wanted) return [];
+/** A mark over each piece of the page that the texts cover; `isNamed` if they must be on the page. */
+async function boxesOf(page, viewport, { texts, isNamed }) {
+  const wanted = texts.map(bare).filter(Boolean);
+  if (!wanted.length) return [];
   const { items } = await page.getTextContent();
+  return wanted.flatMap((text) => boxesOfText(items, viewport, text, isNamed));
+}
+
+/** The marks of one text, compared without spaces. */
+function boxesOfText(items, viewport, wanted, isNamed) {
   const texts = items.map((item) => bare(item.str ?? ""));
   const whole = texts.join("");
   const goesOn = wanted.includes(whole.slice(0, BEGINNING));
@@ -65,7 +70,10 @@ async function boxesOf(page, viewport, { text: passage, isNamed }) {
   const boxes = [];
   let at = 0;
   for (const [index, text] of texts.entries()) {
-    if (text && at < to && at + text.length > from) boxes.push(box(items[index], viewport));
+    if (text && at < to && at + text.length > from) {
+      const [begin, end] = [Math.max(0, from - at), Math.min(text.length, to - at)].map((place) => place / text.length);
+      boxes.push(box(items[index], viewport, begin, end));
+    }
     at += text.length;
   }
   return boxes;
@@ -80,15 +88,16 @@ function byItsEnds(whole, wanted, goesOn) {
   return [from < 0 ? 0 : from, end < 0 ? whole.length : end + length];
 }
 
-function box(item, viewport) {
+/** A mark over a piece of a line: its part from `begin` to `end`, each from 0 to 1, as if all letters were equally wide. */
+function box(item, viewport, begin, end) {
   const [, , , , x, y] = item.transform;
-  const [left, bottom] = viewport.convertToViewportPoint(x, y);
+  const [left, bottom] = viewport.convertToViewportPoint(x + item.width * begin, y);
   const element = document.createElement("span");
   const height = item.height * viewport.scale;
   Object.assign(element.style, {
     left: `${(left / viewport.width) * 100}%`,
     top: `${((bottom - height) / viewport.height) * 100}%`,
-    width: `${((item.width * viewport.scale) / viewport.width) * 100}%`,
+    width: `${((item.width * (end - begin) * viewport.scale) / viewport.width) * 100}%`,
     height: `${((height * 1.25) / viewport.height) * 100}%`,
   });
   return element;

@@ -5,6 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { number, t } from "../../lib/words.js";
 import { Button, Failure, Loaded, Skeleton } from "../../parts/basics.js";
+import { cutAtMarks, markedTexts, marksOf } from "./marks.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
@@ -47,13 +48,14 @@ function Text({ base, document, passage }) {
   return html`<${Loaded} of=${found} lines=${8}>${(passages) => {
     if (!passages.length) return html`<p class="muted">${t("There is no text.")}</p>`;
     const { text, first } = joined(passages);
-    const from = passage ? passage.char_start - first : 0;
-    const to = passage ? passage.char_end - first : 0;
-    const begin = passage ? Math.max(0, from - AROUND) : 0;
-    const end = passage ? to + AROUND : AROUND * 5;
-    return html`<div class="document-text" tabindex="0" role="region" aria-label=${document.filename}>${begin > 0 && "… "}${text.slice(begin, from)}${
-      passage && html`<mark ref=${mark}>${text.slice(from, to)}</mark>`
-    }${text.slice(to, end)}${end < text.length && " …"}</div>`;
+    const marks = passage ? marksOf(passage) : [];
+    const begin = passage ? Math.max(0, marks[0].from - first - AROUND) : 0;
+    const end = passage ? marks.at(-1).to - first + AROUND : AROUND * 5;
+    const pieces = cutAtMarks(text.slice(begin, end), first + begin, marks);
+    const marked = pieces.find((piece) => piece.isMarked);
+    return html`<div class="document-text" tabindex="0" role="region" aria-label=${document.filename}>${begin > 0 && "… "}${pieces.map((piece) =>
+      piece.isMarked ? html`<mark ref=${piece === marked ? mark : undefined}>${piece.text}</mark>` : piece.text,
+    )}${end < text.length && " …"}</div>`;
   }}<//>`;
 }
 
@@ -82,7 +84,7 @@ function Pages({ base, document, passage, at, onTurn }) {
     if (!file.data || !canvas.current) return undefined;
     const beyond = passage ? Math.max(passage.page - page, page - (passage.last_page ?? passage.page)) : 0;
     // The quote is on its page; the passage around it may begin on the previous page and end on the next.
-    const wanted = { text: beyond <= 1 ? (passage?.text ?? "") : "", isNamed: beyond <= 0 };
+    const wanted = { texts: passage && beyond <= 1 ? markedTexts(passage) : [], isNamed: beyond <= 0 };
     const draw = () => file.data.draw(page, canvas.current, marks.current, wanted).then(() => setProblem(null), setProblem);
     // It is also called once at the beginning.
     const observer = new ResizeObserver(draw);

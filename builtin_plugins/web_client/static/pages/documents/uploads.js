@@ -6,6 +6,7 @@ import { jsonOf } from "../../lib/http.js";
 import { onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { folderPaths } from "../../parts/file-drop.js";
+import { followReading } from "./readings.js";
 
 const AT_ONCE = 3;
 /** Errors that the same file would get again: no knowledge base, too large, unknown type, no text. */
@@ -93,6 +94,7 @@ async function send({ id, base, file, onConflict }) {
     if (isKnown) change(id, { state: "known", document });
     else removeUpload(id);
     for (const listener of listeners) listener(base, document);
+    followReading(base, document);
   } catch (error) {
     if (error.code === "document_exists") change(id, { state: "taken", replaceable: error.detail.document_ids.length === 1 });
     else change(id, { state: "refused", error, final: FINAL.has(error.status) || error.code === "unreadable" });

@@ -8,6 +8,7 @@ import { number, t } from "../../lib/words.js";
 import { Loaded } from "../../parts/basics.js";
 import { Check, Count, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
+import { choosable, methodCost, methodTitle } from "../../parts/methods.js";
 
 const MOST = 24;
 
@@ -28,7 +29,7 @@ export function StartRun({ set, onClose }) {
 }
 
 function Ways({ set, offered, onClose }) {
-  const names = Object.keys(offered.methods).filter((name) => offered.methods[name]);
+  const names = choosable(offered.methods);
   const [methods, setMethods] = useState(["standard"]);
   const [both, setBoth] = useState(false);
   const [rerank, setRerank] = useState(false);
@@ -41,7 +42,7 @@ function Ways({ set, offered, onClose }) {
   const toggle = (name, on) => setMethods(on ? [...methods, name] : methods.filter((other) => other !== name));
   return html`<${Form} action=${action} submit=${t("Start")} onCancel=${onClose} disabled=${!chosen.length || chosen.length > MOST}>
     <fieldset class="choice"><legend>${t("Methods")}</legend>
-      ${names.map((name) => html`<${Check} key=${name} label=${name} checked=${methods.includes(name)} onChange=${(on) => toggle(name, on)} />`)}
+      ${names.map((name) => html`<${Check} key=${name} label=${methodTitle(name)} hint=${methodCost(name)} checked=${methods.includes(name)} onChange=${(on) => toggle(name, on)} />`)}
     </fieldset>
     <${Check} label=${t("Also without keyword search")} checked=${both} onChange=${setBoth} />
     ${offered.enhancers.rerank?.available && html`<${Check} label=${t("Also with reranking")} checked=${rerank} onChange=${setRerank} />`}

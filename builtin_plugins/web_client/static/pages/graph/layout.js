@@ -9,15 +9,14 @@ const LENGTH = 46; // the length of a connection at rest
 const COOLING = 0.985;
 const COLD = 0.02;
 
-/** A layout of `count` entities and {source, target, weight} between them: {x, y, step}. */
-export function layoutOf(count, connections) {
+/** A layout of `count` entities and {source, target, weight} between them: {x, y, step}; `placed` has earlier places. */
+export function layoutOf(count, connections, placed = () => undefined) {
   const [x, y, dx, dy] = Array.from({ length: 4 }, () => new Float32Array(count));
   for (let i = 0; i < count; i += 1) {
     // A sunflower: even, and the same for the same collection.
     const radius = 16 * Math.sqrt(i + 0.5);
     const angle = i * Math.PI * (3 - Math.sqrt(5));
-    x[i] = radius * Math.cos(angle);
-    y[i] = radius * Math.sin(angle);
+    [x[i], y[i]] = placed(i) ?? [radius * Math.cos(angle), radius * Math.sin(angle)];
   }
   const strongest = Math.max(1, ...connections.map((one) => one.weight));
   const degree = new Uint16Array(count);

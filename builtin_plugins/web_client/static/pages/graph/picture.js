@@ -17,9 +17,13 @@ const radiusOf = (entity) => Math.min(14, 3 + 1.6 * Math.sqrt(entity.documents))
 export function Picture({ network, chosen, onChoose }) {
   const canvas = useRef(null);
   const view = useRef(null);
+  const places = useRef(new Map()); // by name: who is drawn already stays about there
   useEffect(() => {
-    view.current = viewOf(canvas.current, network, onChoose);
-    return view.current.stop;
+    view.current = viewOf(canvas.current, network, onChoose, places.current);
+    return () => {
+      places.current = view.current.places();
+      view.current.stop();
+    };
   }, [network]);
   useEffect(() => view.current?.choose(chosen), [chosen, network]);
   const zoom = (factor) => view.current.zoom(factor);
@@ -32,9 +36,9 @@ export function Picture({ network, chosen, onChoose }) {
   </div>`;
 }
 
-/** The animation on a canvas, outside the components: {stop, choose, zoom}. */
-function viewOf(canvas, { entities, connections }, onChoose) {
-  const layout = layoutOf(entities.length, connections);
+/** The animation on a canvas, outside the components: {stop, choose, zoom, places}. */
+function viewOf(canvas, { entities, connections }, onChoose, places) {
+  const layout = layoutOf(entities.length, connections, (i) => places.get(entities[i].text));
   const place = { x: 0, y: 0, scale: 1, moved: false };
   let chosen = -1;
   let waiting = 0;
@@ -62,6 +66,7 @@ function viewOf(canvas, { entities, connections }, onChoose) {
   schemes.addEventListener("change", later);
   later();
   return {
+    places: () => new Map(entities.map(({ text }, i) => [text, [layout.x[i], layout.y[i]]])),
     stop() {
       cancelAnimationFrame(waiting);
       sizes.disconnect();

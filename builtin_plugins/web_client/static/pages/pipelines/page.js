@@ -9,6 +9,7 @@ import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { methodAbout, methodCost, methodTitle } from "../../parts/methods.js";
 import { StillPrivate, VisibilityBadge, VisibilityChoice, changesOf } from "../documents/visibility.js";
 
 async function load(signal) {
@@ -99,16 +100,6 @@ const Delete = ({ item, onDeleted, onClose }) => html`<${Confirm} title=${t("Del
     onDeleted();
   }}><p>${t("The knowledge bases and their documents stay.")}</p><//>`;
 
-const ABOUT = {
-  standard: "Search once, answer from the best passages.",
-  hyde: "Imagine an answer first, and search for what is like it.",
-  self_rag: "Check each passage and the answer, and search again if they don’t hold.",
-  auto: "Choose the method by the question.",
-  corrective: "Judge what was found, and search again if it is weak.",
-  raptor: "Search summaries of documents as well as passages.",
-  conversational: "Read follow-up questions together with what was said before.",
-};
-
 /** What the server offers, and what it doesn't. */
 function Methods({ offered }) {
   return html`<section class="stack">
@@ -116,7 +107,7 @@ function Methods({ offered }) {
     <div class="table-box" tabindex="0" role="region" aria-labelledby="methods"><table>
       <thead><tr><th>${t("Method")}</th><th>${t("What it does")}</th><th>${t("State")}</th></tr></thead>
       <tbody>${Object.entries(offered.methods).map(
-        ([name, on]) => html`<tr key=${name}><td class="nowrap"><code>${name}</code></td><td>${ABOUT[name] ? t(ABOUT[name]) : ""}</td>
+        ([name, on]) => html`<tr key=${name}><td>${methodTitle(name)}<br /><code class="faint">${name}</code></td><td>${methodAbout(name)}<br /><span class="faint">${methodCost(name)}</span></td>
           <td>${on ? html`<${Badge} tone="good">${t("Available")}<//>` : html`<${Badge}>${t("Not on this server")}<//>`}</td></tr>`,
       )}</tbody>
     </table></div>

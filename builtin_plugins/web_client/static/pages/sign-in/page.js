@@ -10,30 +10,32 @@ import { t } from "../../lib/words.js";
 import { Button, Copyable, Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { ChangePassword } from "../account/password.js";
+import { FirstAccount } from "./first.js";
 import { Card } from "./frame.js";
 import { firstView } from "./pending.js";
 import { signOut } from "./sign-out.js";
 
 const PAUSE = 15_000; // each check logs a line in the terminal where the first account is about to be created
 
-export default function SignIn({ problem, offered: token = "" }) {
+export default function SignIn({ problem, offered: token = "", firstCode }) {
   const offered = useResource((signal) => api.capabilities({ signal }));
   const fresh = offered.data?.first_account_wanted ?? false;
   usePolling(offered.reload, PAUSE, fresh);
   useReturning(offered.reload, fresh);
   const signedIn = account.value !== null;
   const [typed, setTyped] = useState("");
+  const [username, setUsername] = useState("");
   useEffect(() => {
     if (signedIn && !mustChangePassword.value && path.value === "/login") go(firstView(), { replace: true });
   }, [signedIn, mustChangePassword.value]);
   if (signedIn && mustChangePassword.value) return html`<${MustChange} typed=${typed} />`;
   const { registration_mode: mode, password_reset_email: mail, sign_in_methods: methods = [] } = offered.data ?? {};
-  return html`<${Card} title=${t("Sign in")} about=${t("Ask your own documents, and see where each answer comes from.")}>
+  const name = { username, setUsername };
+  return html`<${Card} title=${fresh ? t("Welcome! Make the first account") : t("Sign in")} about=${t("Ask your own documents, and see where each answer comes from.")}>
     ${problem && html`<${Notice} tone="bad">${problem}<//>`}
     ${nameIn(token) && html`<${Continue} token=${token} />`}
-    ${fresh && html`<${FirstStart} />`}
     <${Failure} error=${offered.error} onRetry=${offered.reload} />
-    <${Password} mail=${mail} onTyped=${setTyped} />
+    ${fresh ? html`<${FirstAccount} code=${firstCode} ...${name} />` : html`<${Password} mail=${mail} onTyped=${setTyped} ...${name} />`}
     ${methods.length > 0 && html`<div class="or"><span>${t("or")}</span></div>`}
     ${methods.map((method) => html`<${Elsewhere} key=${method.name} method=${method} />`)}
     ${mode === "open" && !fresh && html`<p class="muted center">${t("No account yet?")} <${Link} to="/register">${t("Create an account")}<//></p>`}
@@ -42,8 +44,7 @@ export default function SignIn({ problem, offered: token = "" }) {
   <//>`;
 }
 
-function Password({ mail, onTyped }) {
-  const [username, setUsername] = useState("");
+function Password({ mail, onTyped, username, setUsername }) {
   const [password, setPassword] = useState("");
   const action = useAction(async () => {
     onTyped(password);
@@ -63,17 +64,6 @@ function Elsewhere({ method }) {
     location.assign(apiAddress(method.login_url));
   };
   return html`<${Button} class="wide" onClick=${leave}>${t("Sign in with {name}", { name: method.label })}<//>`;
-}
-
-/** Nobody has an account yet: how to create the first one. The page notices when it exists. */
-function FirstStart() {
-  return html`<section class="panel" aria-labelledby="first-start"><h2 id="first-start">${t("Welcome! Make the first account")}</h2>
-    <ol class="first-steps">
-      <li>${t("Open a second terminal on the server, in the same folder.")}</li>
-      <li>${t("Create the administrator; choose your own name:")}<${Copyable} text="./setup.sh users create YOURNAME --admin" label=${t("Command")} /></li>
-      <li>${t("Sign in below with that name and the password you chose.")}</li>
-    </ol>
-  </section>`;
 }
 
 /** Single sign-on that this tab didn't ask for: the person confirms whose account it is. */
