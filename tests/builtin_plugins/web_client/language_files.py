@@ -22,7 +22,7 @@ _TYPEWRITTEN: Final = re.compile(r"'|\\\"")
 _SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
 # What a language's own typography forbids, by its code.
 _MISSPELT: Final = {
-    "fr": re.compile(rf"(?<!{_SPACE})[:;?!»]|«(?!{_SPACE})|'"),
+    "fr": re.compile(rf"(?<!{_SPACE})(?:[;?!»]|:(?!//))|«(?!{_SPACE})|'"),
     "es": re.compile(r"^[^¿]*\?|^[^¡]*!|« | »"),
 }
 
@@ -50,12 +50,15 @@ def faults(path: Path) -> dict[str, list[str]]:
     entries = list(_entries(path))
     texts = {english: text for english, text, _ in entries}
     shown = "\n".join(sources())
+    counted = {one for one, _ in _COUNTED.findall(shown)}
     found = {
         "unreadable": [line for line in _lines(path) if not _ENTRY.fullmatch(line)],
         "missing": sorted(known_texts() - texts.keys()),
         "unused": [one for one in texts if f'"{one}"' not in shown and f"{one}:" not in shown],
         "twice": [one for one, count in Counter(english for english, _, _ in entries).items() if count > 1],
-        "other placeholders": [one for one, text in texts.items() if _places(one) != _places(text)],
+        "other placeholders": [
+            one for one, text in texts.items() if _places(text) not in _allowed(one, counted)
+        ],
         "still English": [one for one, text, same in entries if (one == text) != same],
         "typography": [one for one, text in texts.items() if _is_misspelt(path.stem, text)],
     }
@@ -82,6 +85,12 @@ def _entries(path: Path) -> Iterator[tuple[str, str, bool]]:
 
 def _places(text: str) -> Counter[str]:
     return Counter(_PLACE.findall(text))
+
+
+def _allowed(english: str, counted: set[str]) -> tuple[Counter[str], ...]:
+    """Placeholders that a translation may have: a form for one that is used for 0, too, shows the number."""
+    places = _places(english)
+    return (places, places + Counter(["{n}"])) if english in counted else (places,)
 
 
 def _is_misspelt(code: str, text: str) -> bool:

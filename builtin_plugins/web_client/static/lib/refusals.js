@@ -38,7 +38,7 @@ const STEPS = {
   model_server_silent: () => t("The server did not answer in time. Check that it is not overloaded, and try again."),
   model_server_unlike: () => t("A server answers at this address, but not as a model server does. Check the port and the path."),
   model_server_failed: () => t("The server answered with an error. Check its log, or your quota there."),
-  model_server_forbidden: () => t("This address may not be connected; the operator’s settings decide that."),
+  model_server_forbidden: () => t("This address is not allowed; the operator’s settings decide that."),
 };
 
 /** By code: refusals whose English text adds something, such as which limit, which name, what to send instead. */

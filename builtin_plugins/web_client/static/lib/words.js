@@ -44,10 +44,16 @@ export function t(text, values = {}) {
   return fill(texts.value[text] ?? text, values);
 }
 
-/** A text that depends on a number, which fills in `{n}`. */
+/**
+ * A text that depends on a number, which fills in `{n}`. Where 0 is singular, as in French, it takes the
+ * form of one if that shows the number.
+ */
 export function plural(count, one, other) {
-  return t(count === 1 ? one : other, { n: number(count) });
+  const isOne = count === 1 || (shows(one, "{n}") && format(Intl.PluralRules).select(count) === "one");
+  return t(isOne ? one : other, { n: number(count) });
 }
+
+const shows = (text, place) => (texts.value[text] ?? text).includes(place);
 
 /** Where a source is: the headings above it and its page, as far as they are known. */
 export function whereIs(source) {

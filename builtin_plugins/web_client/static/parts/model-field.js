@@ -19,7 +19,7 @@ export function ModelField({ label, hint, value, onInput }) {
   const models = (data?.items ?? []).map((item) => item.model);
   if (!models.length && !value) return null;
   return html`<${Field} as="select" label=${label} hint=${hint} value=${value} onInput=${onInput}>
-    <option value="">${t("As usual")}</option>
+    <option value="">${t("Default model")}</option>
     ${[...new Set([...(value ? [value] : []), ...models])].map((model) => html`<option key=${model} value=${model}>${model}</option>`)}
   <//>`;
 }

@@ -94,7 +94,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
 /** The day whose versions of documents are asked. */
 function AsOf({ value, onChange }) {
   const today = new Date().toISOString().slice(0, 10);
-  return html`<${Field} label=${t("As of")} type="date" max=${today} value=${value ?? ""} onInput=${(date) => onChange(date || undefined)} hint=${t("Asks the versions that were current on this day.")} optional />`;
+  return html`<${Field} label=${t("As of")} type="date" max=${today} value=${value ?? ""} onInput=${(date) => onChange(date || undefined)} hint=${t("Answers from the versions that were current on this day.")} optional />`;
 }
 
 function SourceChoice({ sources, value, onChange }) {

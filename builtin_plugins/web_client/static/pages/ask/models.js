@@ -21,7 +21,7 @@ export function ModelPicker() {
   const usual = data.items.find((item) => item.model === data.default);
   return html`<label class="source-choice"><${Icon} name="operations" size=${16} /><span class="hidden">${t("Which model answers")}</span>
     <select value=${chosenModel.value} onChange=${(event) => { chosenModel.value = event.target.value; }}>
-      <option value="">${usual ? t("As usual: {name}", { name: usual.name }) : t("As usual")}</option>
+      <option value="">${usual ? t("Default model: {name}", { name: usual.name }) : t("Default model")}</option>
       ${data.items.map((item) => html`<option key=${item.model} value=${item.model}>${item.name}</option>`)}
     </select>
   </label>`;

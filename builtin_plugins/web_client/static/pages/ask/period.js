@@ -9,7 +9,7 @@ export function Period({ turn }) {
   const period = turn.state === "done" && turn.done?.method_details.period;
   if (!period) return null;
   const label = labelOf(period);
-  if (!period.applied) return html`<p class="faint">${t("No answer in {documents}: all were searched.", { documents: label })}</p>`;
+  if (!period.applied) return html`<p class="faint">${t("{documents}: no answer there, so all documents were searched.", { documents: label })}</p>`;
   return html`<div class="row"><${Button} small icon="close" class="pressed" aria-label=${t("Remove the period {name}", { name: label })} disabled=${answering.value}
     onClick=${() => askAgain(turn, { use_period: false })}><span class="clip">${label}</span><//></div>`;
 }
@@ -18,7 +18,7 @@ function labelOf({ kind, newest, first, before }) {
   if (kind === "current") return newest ? t("The newest documents") : t("Documents that apply today");
   if (kind === "since") return t("Documents since {day}", { day: shown(first) });
   if (kind === "before") return t("Documents before {day}", { day: shown(before) });
-  return t("Documents of {period}", { period: spanOf(first, before) });
+  return t("Documents from {period}", { period: spanOf(first, before) });
 }
 
 const shown = (date) => day(`${date}T00:00:00`);

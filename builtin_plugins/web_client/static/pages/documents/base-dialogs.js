@@ -29,7 +29,7 @@ export function EditBase({ base, onSaved, onClose }) {
     <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
-      <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions that this knowledge base is asked, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
+      <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions to this knowledge base, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
       <${Check} label=${t("Whoever sees it may also publish it")} hint=${t("Published chats answer visitors of websites, who have no account here.")} checked=${publishing === "allowed"} onChange=${(yes) => setPublishing(yes ? "allowed" : "owner")} />
       <${DateChoice} base=${base.id} value=${dates} onChange=${setDates} />
@@ -55,8 +55,8 @@ function PublishedIn({ base }) {
 function DateChoice({ base, value, onChange }) {
   const found = useResource((signal) => api.fields({ kb_id: base, signal }), [base]);
   const fields = (found.data?.items ?? []).filter(({ name, kind }) => kind === "date" && !name.startsWith("valid_"));
-  return html`<${Check} label=${t("Dates of validity in the text count without being accepted")} hint=${t("Such as “applies from 1 July 2026”.")} checked=${value.accept_dates} onChange=${(yes) => onChange({ ...value, accept_dates: yes })} />
-    <${Field} as="select" pick label=${t("Date of a document that says nothing about its validity")} value=${value.date_field ?? ""} onInput=${(name) => onChange({ ...value, date_field: name || null })}>
+  return html`<${Check} label=${t("Use dates of validity from the text without confirmation")} hint=${t("For example, “applies from 1 July 2026”.")} checked=${value.accept_dates} onChange=${(yes) => onChange({ ...value, accept_dates: yes })} />
+    <${Field} as="select" pick label=${t("Date that counts if a document says nothing about its validity")} value=${value.date_field ?? ""} onInput=${(name) => onChange({ ...value, date_field: name || null })}>
       <option value="">–</option>
       ${fields.map((field) => html`<option key=${field.name} value=${field.name}>${titleOf(field)}</option>`)}
     <//>`;

@@ -69,7 +69,7 @@ function Proposals({ base, id, fields, said, mine, onSaved }) {
   const action = useAction(async (name, value) => onSaved(await api.changeDocumentMetadata({ kb_id: base, document_id: id, body: { [name]: value } })));
   const proposed = fields.filter((field) => field.name in said.proposals);
   if (!proposed.length) return null;
-  return html`<h3>${t("Its text says")}</h3><${Failure} error=${action.error} />
+  return html`<h3>${t("What the text says")}</h3><${Failure} error=${action.error} />
     <ul class="list">${proposed.map((field) => {
       const value = said.proposals[field.name];
       const name = titleOf(field);

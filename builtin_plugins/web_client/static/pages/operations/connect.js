@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction } from "../../lib/resource.js";
-import { t } from "../../lib/words.js";
+import { plural, t } from "../../lib/words.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 
@@ -47,7 +47,7 @@ export function Connect({ names, fixed, onDone, onClose }) {
     <${Form} action=${action} submit=${tested ? t("Use this") : t("Test")} onCancel=${onClose} disabled=${!url.trim()}>
       <${Field} label=${t("Address")} value=${url} onInput=${set(setUrl)} placeholder="https://api.example.org/v1" hint=${t("Ollama, or any server with OpenAI’s API, such as vLLM, llama.cpp or LM Studio.")} error=${errors.url} required autofocus autocomplete="off" />
       <${Field} label=${t("Key")} type="password" value=${key} onInput=${set(setKey)} hint=${t("It is kept encrypted, and never shown again.")} error=${errors.key} optional autocomplete="off" />
-      ${tested && html`<p role="status">${t("It answers, and has {n} models.", { n: tested.models.length })}</p>`}
+      ${tested && html`<p role="status">${plural(tested.models.length, "It answers, and has one model.", "It answers, and has {n} models.")}</p>`}
       ${tested && !fixed && html`<${Field} as="select" label=${t("Model for answers")} value=${model} onInput=${setModel}>
         <option value="">${t("Leave it as it is")}</option>
         ${tested.chat_models.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}<//>`}

@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { t } from "../../lib/words.js";
+import { plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Loaded, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, say } from "../../parts/layers.js";
@@ -38,7 +38,7 @@ export function Connections({ onChanged }) {
     ${choices.items.length > 0 && html`<${Defaults} key=${JSON.stringify(defaults)} defaults=${defaults} choices=${choices} onSaved=${changed} />`}
     ${dialog?.connect && html`<${Connect} names=${items.map((item) => item.name)} fixed=${defaults.answers_setting} onDone=${changed} onClose=${() => setDialog(null)} />`}
     ${dialog?.disconnect && html`<${Confirm} title=${t("Disconnect “{name}”?", { name: dialog.disconnect.name })} confirm=${t("Disconnect")} onClose=${() => setDialog(null)}
-      onConfirm=${async () => { await api.disconnectModels({ name: dialog.disconnect.name }); changed(); }}><p>${t("Its models answer no more, and its key is deleted. The server itself stays as it is.")}</p><//>`}
+      onConfirm=${async () => { await api.disconnectModels({ name: dialog.disconnect.name }); changed(); }}><p>${t("Its models no longer answer, and its key is deleted. The server itself stays as it is.")}</p><//>`}
   `}<//>`;
 }
 
@@ -64,7 +64,7 @@ function Nearby({ server, names, fixed, onUsed }) {
 function Server({ item, onDisconnect }) {
   const test = useAction(async () => {
     const { models } = await api.testModelConnection({ name: item.name });
-    say(t("It answers, and has {n} models.", { n: models.length }));
+    say(plural(models.length, "It answers, and has one model.", "It answers, and has {n} models."));
   });
   return html`<li class="panel">
     <div class="row">
@@ -75,7 +75,7 @@ function Server({ item, onDisconnect }) {
       <${Button} small busy=${test.busy} onClick=${test.run} aria-label=${t("Test {name}", { name: item.name })}>${t("Test")}<//>
       ${item.origin === "saved" && html`<${Button} small kind="quiet" icon="trash" aria-label=${t("Disconnect {name}", { name: item.name })} onClick=${onDisconnect} />`}
     </div>
-    ${!item.is_used && html`<p class="muted">${t("The operator’s settings win over this connection.")}</p>`}
+    ${!item.is_used && html`<p class="muted">${t("The operator’s settings take precedence over this connection.")}</p>`}
     <${Failure} error=${test.error} />
   </li>`;
 }
@@ -98,8 +98,8 @@ function Defaults({ defaults, choices, onSaved }) {
       <div class="halves">
         ${!fixed && html`<${Field} as="select" label=${t("For answers")} value=${answers} onInput=${setAnswers} hint=${t("A knowledge base, a pipeline or a question may name another.")}>
           <option value="">${t("Not chosen")}</option>${models}<//>`}
-        <${Field} as="select" label=${t("For helping work")} value=${helpers} onInput=${setHelpers} hint=${t("Plans, checks, summaries, entities. A small, fast one is enough.")}>
-          <option value="">${t("The one that answers")}</option>${models}<//>
+        <${Field} as="select" label=${t("For helper tasks")} value=${helpers} onInput=${setHelpers} hint=${t("Plans, checks, summaries, entities. A small, fast model is enough.")}>
+          <option value="">${t("The same as for answers")}</option>${models}<//>
       </div>
     <//></section>`;
 }

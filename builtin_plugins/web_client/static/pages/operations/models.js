@@ -36,7 +36,7 @@ export default function Models() {
     ${isAdmin.value && html`<${Connections} onChanged=${found.reload} />`}
     <${Loaded} of=${found}>${({ models, pulls }) => html`
       <${Pulls} pulls=${pulls} onChanged=${found.reload} />
-      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${t("Connect a model server, or put a GGUF file into the folder “models” of the server’s data. Administrators can do that here.")}<//>`}
+      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${t("Administrators can connect a model server here. Or put a GGUF file into the folder “models” of the server’s data.")}<//>`}
       ${shown && models.some((model) => model.id === shown) && html`<${Model} model=${models.find((model) => model.id === shown)} onChanged=${found.reload} onClose=${() => setQuery({ model: null })} />`}
     `}<//>
     ${query.value.get("pull") === "1" && html`<${Pull} onBegun=${found.reload} onClose=${() => setQuery({ pull: null })} />`}

@@ -45,7 +45,8 @@ function Services({ services }) {
 function summary(checks) {
   const all = Object.entries(checks ?? {});
   const bad = all.filter(([, text]) => text.startsWith("unhealthy"));
-  return bad.length ? bad.map(([name]) => name).join(", ") : plural(all.filter(([, text]) => text === "healthy").length, "One check passed", "{n} checks passed");
+  const good = all.filter(([, text]) => text === "healthy").length;
+  return bad.length ? bad.map(([name]) => name).join(", ") : plural(good, "One check passed", "{n} checks passed");
 }
 
 function Jobs({ items, onChanged }) {

@@ -57,7 +57,7 @@ export function AddSource({ base, kinds, onAdded, onClose }) {
   };
   const isComplete = required.every((key) => settings[key] !== undefined);
   return html`<${Dialog} title=${t("Add a source")} onClose=${onClose} wide>
-    <p class="muted">${kind.guarded === "always" ? t("What comes from the source is read by whoever may read it there.") : kind.guarded === "depends" ? t("Who reads what comes from the source, its settings decide.") : t("Everybody who sees this knowledge base will see what comes from the source, whatever its own permissions say.")}</p>
+    <p class="muted">${kind.guarded === "always" ? t("Only whoever may read something at the source may read it here.") : kind.guarded === "depends" ? t("The settings of the source decide who may read what comes from it.") : t("Everybody who sees this knowledge base will see what comes from the source, whatever its own permissions say.")}</p>
     <${Form} action=${action} submit=${t("Add")} onCancel=${onClose} disabled=${!isComplete}>
       <${Field} as="select" label=${t("Kind")} value=${kind.name} onInput=${choose}>${kinds.map((one) => html`<option key=${one.name} value=${one.name}>${titled(one.title)}</option>`)}<//>
       ${Object.entries(properties).map(([key, schema]) => html`<${Parameter} key=${`${kind.name}-${key}`} name=${key} schema=${{ ...schema, title: titled(schema.title ?? key) }} required=${required.includes(key)} value=${settings[key]} onChange=${(value) => set(key, value)} />`)}
@@ -74,7 +74,7 @@ export function AddSource({ base, kinds, onAdded, onClose }) {
 
 function Tested({ tested }) {
   if (!tested.ok) return html`<${Notice} tone="bad" title=${t("The source can’t be read")}><span lang="en">${tested.problem}</span><//>`;
-  if (tested.found && !tested.items.length) return html`<${Notice} tone="good" title=${t("It works.")}>${t("Its items are not named here, as not everybody may see them.")}<//>`;
+  if (tested.found && !tested.items.length) return html`<${Notice} tone="good" title=${t("It works.")}>${t("Its items are not listed here, as not everybody may see them.")}<//>`;
   if (!tested.items.length) return html`<${Notice} tone="warn" title=${t("There is nothing")} />`;
   return html`<${Notice} tone="good" title=${t("It works. The first items:")}>${tested.items.map((one) => html`<span class="block">${one.path}</span>`)}<//>`;
 }

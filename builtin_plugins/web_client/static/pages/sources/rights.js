@@ -10,7 +10,7 @@ import { Dialog, say } from "../../parts/layers.js";
 
 const AT_ONCE = 50;
 const KINDS = { person: "Person", group: "Group" };
-const TARGETS = { account: "An account", team: "A team", everyone: "Everybody here", nobody: "Nobody" };
+const TARGETS = { account: "An account", team: "A team", everyone: "Everybody who sees the knowledge base", nobody: "Nobody" };
 
 async function load(id, mapped, signal) {
   const query = { limit: AT_ONCE, ...(mapped !== "" && { mapped }) };
@@ -28,17 +28,17 @@ export function Rights({ id }) {
   const found = useResource((signal) => load(id, mapped, signal), [id, mapped]);
   const shown = { false: t("Without a counterpart"), true: t("With a counterpart"), "": t("All") };
   return html`<${Loaded} of=${found}>${({ rights, principals, said }) => html`
-    ${rights.is_closed && html`<${Notice} tone="bad" title=${t("Nobody may read its documents")}>${t("Its permissions could not be read for too long.")}<//>`}
+    ${rights.is_closed && html`<${Notice} tone="bad" title=${t("Nobody may read its documents")}>${t("Its permissions have been unreadable for too long.")}<//>`}
     ${rights.problem && html`<${Notice} tone="warn" title=${t("Its permissions can’t be read")}><span lang="en">${rights.problem}</span><//>`}
     <dl class="facts">
-      <dt>${t("Permissions of")}</dt><dd>${rights.read_at ? dateTime(rights.read_at) : t("Not read yet")}</dd>
+      <dt>${t("Permissions as of")}</dt><dd>${rights.read_at ? dateTime(rights.read_at) : t("Not read yet")}</dd>
       <dt>${t("People without a counterpart")}</dt><dd>${t("{n} of {total}", { n: number(rights.people_unmapped), total: number(rights.people) })}</dd>
       <dt>${t("Groups without a counterpart")}</dt><dd>${t("{n} of {total}", { n: number(rights.groups_unmapped), total: number(rights.groups) })}</dd>
       <dt>${t("Documents that nobody may read")}</dt><dd>${number(rights.unreadable)}</dd>
     </dl>
-    <p class="muted">${t("Whoever has no counterpart here reads nothing. People are found by their proven e-mail address, groups by the people in them.")}</p>
+    <p class="muted">${t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
     <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => setMapped(value)}>${title}<//>`)}</div>
-    ${!principals.items.length && html`<p class="muted">${t("There is nobody")}</p>`}
+    ${!principals.items.length && html`<p class="muted">${t("No people or groups")}</p>`}
     <ul class="list">${principals.items.map((one) => html`<li class="panel row" key=${`${one.kind}-${one.principal}`}>
       <span class="grow">${one.name} <span class="faint">${t(KINDS[one.kind])}</span></span>
       ${one.targets.map((target) => html`<${Badge} key=${target}>${t(TARGETS[target])}<//>`)}
@@ -65,7 +65,7 @@ function Counterpart({ id, principal, said, onSaved, onClose }) {
   return html`<${Dialog} title=${principal.name} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${isNumbered && !Number(which)}>
       <${Choice} legend=${t("Who is it here?")} value=${target} onChange=${setTarget} options=${[
-        { value: "", title: t("Found by itself"), about: t("By e-mail address, or by the people in it.") },
+        { value: "", title: t("Found automatically"), about: t("By e-mail address, or by the people in it.") },
         ...Object.entries(TARGETS).map(([value, title]) => ({ value, title: t(title) })),
       ]} />
       ${isNumbered && html`<${Field} label=${t(target === "team" ? "Number of the team" : "Number of the account")} value=${which} onInput=${setWhich} inputmode="numeric" required />`}
