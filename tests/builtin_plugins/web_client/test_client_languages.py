@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -30,3 +30,18 @@ async def test_languages(site: Running, browser: Browser) -> None:
     assert await page.locator("html").get_attribute("lang") == "es"
     await context.close()
     assert visitor.problems == []
+
+
+async def test_none_is_singular_in_french(site: Running, browser: Browser) -> None:
+    """French counts 0 like 1, English like 2."""
+    ana = await site.user()
+    await ana.post("/v1/rag/knowledge-bases", json={"name": "Empty"})
+    await knowledge_base(ana)
+    for locale, none, one in (("fr", "0 document", "1 document"), ("en", "0 documents", "One document")):
+        context = await browser.new_context(locale=locale)
+        visitor = Visitor(site, context)
+        page = await visitor.arrive(ana, "/documents")
+        for text in (none, one):
+            await expect(page.locator(".tile-foot").get_by_text(text, exact=True)).to_be_visible()
+        await context.close()
+        assert visitor.problems == []
