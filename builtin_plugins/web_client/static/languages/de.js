@@ -1206,23 +1206,23 @@ export default {
   "Access token": "Zugangs-Token",
   "WebDAV or Nextcloud": "WebDAV oder Nextcloud",
   "S3 bucket": "S3-Bucket",
-  Bucket: "Bucket",
+  Bucket: "Bucket", // as in English
   Prefix: "Präfix",
-  Server: "Server",
-  Region: "Region",
+  Server: "Server", // as in English
+  Region: "Region", // as in English
   "Access key ID": "ID des Zugriffsschlüssels",
   "Read by version": "Nach Version lesen",
   "Secret access key": "Geheimer Zugriffsschlüssel",
-  Website: "Website",
+  Website: "Website", // as in English
   "Follow links": "Links folgen",
   Pages: "Seiten",
   Depth: "Tiefe",
   "Largest page in MB": "Größte Seite in MB",
-  Pause: "Pause",
+  Pause: "Pause", // as in English
   "RSS, Atom or JSON feed": "RSS-, Atom- oder JSON-Feed",
   Entries: "Einträge",
   "Mailbox (IMAP)": "Postfach (IMAP)",
-  Port: "Port",
+  Port: "Port", // as in English
   Encryption: "Verschlüsselung",
   "E-mail address": "E-Mail-Adresse",
   Folders: "Ordner",

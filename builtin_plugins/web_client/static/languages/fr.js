@@ -1257,4 +1257,26 @@ export default {
   "Add the rule": "Ajouter la règle",
   "* stands for any part of a name, ** for any folders, {year} for a part that becomes the value.": "* remplace une partie quelconque d’un nom, ** des dossiers quelconques, {year} une partie qui devient la valeur.",
   "Leave it empty to use the part of the path that is named like the field.": "Laissez vide pour utiliser la partie du chemin qui porte le nom du champ.",
+  "WebDAV or Nextcloud": "WebDAV ou Nextcloud",
+  "S3 bucket": "Compartiment S3",
+  Bucket: "Compartiment",
+  Prefix: "Préfixe",
+  Server: "Serveur",
+  Region: "Région",
+  "Access key ID": "Identifiant de clé d’accès",
+  "Read by version": "Lire par version",
+  "Secret access key": "Clé d’accès secrète",
+  Website: "Site web",
+  "Follow links": "Suivre les liens",
+  Pages: "Pages", // as in English
+  Depth: "Profondeur",
+  "Largest page in MB": "Taille maximale d’une page en Mo",
+  Pause: "Pause", // as in English
+  "RSS, Atom or JSON feed": "Flux RSS, Atom ou JSON",
+  Entries: "Entrées",
+  "Mailbox (IMAP)": "Boîte aux lettres (IMAP)",
+  Port: "Port", // as in English
+  Encryption: "Chiffrement",
+  "E-mail address": "Adresse e-mail",
+  Folders: "Dossiers",
 };
