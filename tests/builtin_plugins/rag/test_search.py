@@ -83,9 +83,9 @@ async def test_words_decide_in_languages_that_the_model_does_not_know(platform_h
 
 async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
     """The passages and their order are those of the answer's sources, whose scores tell its confidence, and
-    whose sections are those of what is quoted.
+    whose sections are those of what is quoted, which they name.
     """
-    differing = ("score", "scores", "section")
+    differing = ("score", "scores", "section", "quotes")
     answer = await ask(shelf.ann, shelf.pipeline, HOTEL)
     for place in places(shelf):
         found = (await shelf.ann.post(place, json={"question": HOTEL})).json()
