@@ -678,6 +678,15 @@ _SHARE_TEAM = {"name": "x", "visibility": "team", "team_id": "@team"}
 _SHARE_ORG = {"name": "x", "visibility": "organization", "organization_id": "@organization"}
 
 # Further ways by which a body speaks of the victim's team or organization.
+_FILE_SEARCH = Row(
+    {
+        "model": "small",
+        "input": "What is the treasure?",
+        "tools": [{"type": "file_search", "vector_store_ids": ["@kb"]}],
+    },
+    owned="kb",
+    changes=False,
+)
 MORE: tuple[tuple[str, Row], ...] = (
     ("POST /v1/rag/knowledge-bases", Row(_SHARE_TEAM, member_of="team")),
     ("POST /v1/rag/knowledge-bases", Row(_SHARE_ORG, member_of="organization")),
@@ -687,6 +696,7 @@ MORE: tuple[tuple[str, Row], ...] = (
         "POST /v1/rag/pipeline/{pipeline_id}/query",
         Row({"question": "And there?", "conversation_id": "@conversation"}, owned="pipeline", changes=False),
     ),
+    *((route, _FILE_SEARCH) for route in ("POST /v1/responses", "POST /v1/ai/responses")),
 )
 
 # An owner of another organization, at home there, speaks of the victim's things: as of unknown ones.

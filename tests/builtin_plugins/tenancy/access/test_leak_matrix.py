@@ -339,7 +339,7 @@ def addressed(world: World, row: Row, variant: str) -> dict[str, Any]:
     word = fresh("made")
     ids = {**world.ids, "unknown": "unknown", "victim": world.victim.id, "newcomer": world.ids["user"]}
     ids |= {what: world.ids[f"{what}:{variant}"] for what in OWNED}
-    ids |= {"fresh": word, "fresh_email": f"{word}@example.org"}
+    ids |= {"fresh": word, "fresh_email": f"{word}@example.org", "gpu": "gpu"}
     ids["org_name"] = next(word for word in world.canaries if word.startswith("canary-org-name"))
     return with_paths(ids, row)
 
