@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Index, String, false
+from sqlalchemy import BigInteger, Boolean, Index, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
@@ -59,4 +59,21 @@ class FileBatch(Base):
     cancelled: Mapped[Any] = mapped_column(json_type())
     """The files that were still being read when the batch was cancelled."""
     is_cancelled: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+
+
+class MakingRequest(Base):
+    """A request that made a vector store or a batch, so that its retry makes no second one.
+
+    `id` is that of the row it makes, and drawn before: a request that was cut off is finished by its retry.
+    """
+
+    __tablename__ = "openai_files_request"
+    __table_args__ = (Index("ix_openai_files_request_same", "owner_id", "digest"),)
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+    owner_id: Mapped[int] = mapped_column(Integer)
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of what was asked for, with the client's key if it sent one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)

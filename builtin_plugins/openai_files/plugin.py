@@ -9,10 +9,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.openai_files.handlers import files, store_files, stores
-from builtin_plugins.openai_files.models import Base, FileBatch, StoreLabels
+from builtin_plugins.openai_files.models import Base
 from builtin_plugins.openai_files.services.answering import answer_from_files
 from builtin_plugins.openai_files.services.files import remove_owned
-from builtin_plugins.openai_files.services.stores import remove_rows
+from builtin_plugins.openai_files.services.stores import KEPT_WITH_BASE, remove_rows
 from builtin_plugins.openai_files.settings import OpenAIFilesSettings
 from builtin_plugins.orchestrator import api as orchestrator
 from builtin_plugins.rag import api as rag
@@ -68,7 +68,7 @@ class OpenAIFilesPlugin(Plugin):
         if document_id is not None:
             return {}
         counted = 0
-        for table in (StoreLabels, FileBatch):
+        for table in KEPT_WITH_BASE:
             mine = select(func.count()).where(table.knowledge_base_id == knowledge_base_id)
             counted += session.scalar(mine) or 0
         return {_PLACE: counted}

@@ -52,8 +52,12 @@ class DocumentCatalog(Protocol):
     raise NotOwner.
     """
 
-    async def create(self, caller: Caller, wanted: KnowledgeBaseCreate) -> BaseEntry:
-        """A new knowledge base of the caller. Raises Unprocessable."""
+    async def create(
+        self, caller: Caller, wanted: KnowledgeBaseCreate, base_id: str | None = None
+    ) -> BaseEntry:
+        """A new knowledge base of the caller. With an id that the plugin has drawn for it (a random UUID), a
+        repetition makes no second one. Raises Unprocessable.
+        """
         ...
 
     async def bases(self, caller: Caller, page: CursorPage) -> tuple[Sequence[BaseEntry], bool]:

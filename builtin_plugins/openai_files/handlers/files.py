@@ -11,6 +11,7 @@ from builtin_plugins.openai_files.errors import FileNotKnown
 from builtin_plugins.openai_files.handlers.pages import page_fields
 from builtin_plugins.openai_files.schemas import DeletedOut, FileOut, FilePage, FileQuery, Purpose
 from builtin_plugins.openai_files.services import files as service
+from builtin_plugins.openai_files.services.retries import Attempt
 from builtin_plugins.openai_files.settings import OpenAIFilesSettings
 from builtin_plugins.rag import api as rag
 from kernel.sdk import (
@@ -32,7 +33,6 @@ routes = RouteTable("Files", service="orchestrator")
 aliases = RouteTable("Files")
 
 _EXPIRY: Final = ("expires_after[anchor]", "expires_after[seconds]", "expires_after")
-_RETRIES: Final = "x-stainless-retry-count"
 _ANY: Final = {"access": AUTHENTICATED, "error_format": OPENAI_ERRORS}
 _UPLOAD: Final[dict[str, Any]] = {
     **_ANY,
@@ -86,7 +86,7 @@ async def upload_file(ctx: Context) -> FileOut:
     received = await receive_file(ctx, limit, ("purpose", *_EXPIRY))
     try:
         purpose = _checked(received)
-        is_retry = ctx.request.headers.get(_RETRIES, "0") != "0"
+        is_retry = Attempt.of(ctx.request.headers).is_retry
         return await service.add(ctx.caller, received, purpose, is_retry=is_retry)
     finally:
         received.staged.discard()

@@ -21,6 +21,7 @@ from builtin_plugins.openai_files.schemas import (
 )
 from builtin_plugins.openai_files.services import batches
 from builtin_plugins.openai_files.services import store_files as service
+from builtin_plugins.openai_files.services.retries import Attempt
 from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     AUTHENTICATED,
@@ -151,7 +152,8 @@ async def get_attached_text(ctx: Context, vector_store_id: str, file_id: str) ->
 @routes.post(f"/v1/ai/{_BATCHES}", **_BATCH)
 async def create_file_batch(ctx: Context, vector_store_id: str, body: BatchCreate) -> BatchOut:
     """Put several files into a vector store."""
-    return await batches.create(ctx.caller, vector_store_id, body)
+    attempt = Attempt.of(ctx.request.headers)
+    return await batches.create(ctx.caller, vector_store_id, body, attempt)
 
 
 @aliases.get(f"/v1/{_ONE}", **_SHOW_BATCH)

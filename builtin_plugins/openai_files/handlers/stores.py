@@ -20,6 +20,7 @@ from builtin_plugins.openai_files.schemas import (
 )
 from builtin_plugins.openai_files.services import batches, searching
 from builtin_plugins.openai_files.services import stores as service
+from builtin_plugins.openai_files.services.retries import Attempt, id_for
 from builtin_plugins.rag import api as rag
 from kernel.sdk import AUTHENTICATED, Context, RouteTable, Unavailable, permission
 
@@ -74,10 +75,11 @@ _ONE: Final = "vector_stores/{vector_store_id}"
 async def create_vector_store(ctx: Context, body: StoreCreate) -> StoreOut:
     """Create a vector store, which is a private knowledge base, and put files into it."""
     found = await batches.files_of(ctx.caller, BatchCreate(file_ids=body.file_ids)) if body.file_ids else []
-    made = await service.create(ctx.caller, body)
+    base_id = await id_for(ctx.caller, Attempt.of(ctx.request.headers), body)
+    made = await service.create(ctx.caller, body, base_id)
     if not found:
         return made
-    await batches.add(ctx.caller, made.id, found)
+    await batches.add(ctx.caller, made.id, found, base_id)
     return await service.show(ctx.caller, made.id)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -22,35 +21,42 @@ from builtin_plugins.openai_files.schemas import (
     StoreFileQuery,
 )
 from builtin_plugins.openai_files.services import files, store_files
+from builtin_plugins.openai_files.services.retries import Attempt, id_for
 from builtin_plugins.openai_files.services.stores import counts_of
 from builtin_plugins.openai_files.settings import OpenAIFilesSettings
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, PayloadTooLarge, Unit, Unprocessable, utc_now
 
 
-async def create(caller: Caller, store_id: str, wanted: BatchCreate) -> BatchOut:
+async def create(caller: Caller, store_id: str, wanted: BatchCreate, attempt: Attempt) -> BatchOut:
     """Put files into a vector store. Raises what `add` raises, and Unprocessable."""
-    await caller.platform.resource(rag.CATALOG).check_own(caller, row_in(store_id))
-    return await add(caller, store_id, await files_of(caller, wanted))
+    base_id = row_in(store_id)
+    await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
+    found = await files_of(caller, wanted)
+    return await add(caller, store_id, found, await id_for(caller, attempt, wanted, base_id))
 
 
 async def add(
-    caller: Caller, store_id: str, found: Sequence[tuple[UploadedFile, Attributes | None]]
+    caller: Caller, store_id: str, found: Sequence[tuple[UploadedFile, Attributes | None]], batch_id: str
 ) -> BatchOut:
-    """Put files into a vector store; one that can't be taken is counted as failed.
+    """Put files into a vector store; one that can't be taken is counted as failed. A batch that has this id
+    already stays as it is.
 
     All of it is durable when this returns. Raises KnowledgeBaseNotFound, NotOwner, and QueueLimit: what was
     stored until then stays, and a retry continues.
     """
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
+    before = await caller.platform.database.read(_read, batch_id)
+    if before is not None:
+        return await _state(caller, before)
     refused = {}
     for file, attributes in found:
         reason = await _put(caller, base_id, file, attributes)
         if reason is not None:
             refused[file.id] = reason
     row = FileBatch(
-        id=str(uuid.uuid4()),
+        id=batch_id,
         knowledge_base_id=base_id,
         file_ids=list(dict.fromkeys(file.id for file, _ in found)),
         refused=refused,
@@ -78,7 +84,7 @@ async def _put(
 
 
 def _store(unit: Unit, row: FileBatch) -> None:
-    unit.session.add(row)
+    unit.session.merge(row)
 
 
 async def files_of(caller: Caller, wanted: BatchCreate) -> list[tuple[UploadedFile, Attributes | None]]:
@@ -119,13 +125,14 @@ async def _find(caller: Caller, store_id: str, batch_id: str) -> FileBatch:
     base_id, row_id = row_in(store_id), row_in(batch_id)
     await caller.platform.resource(rag.CATALOG).base(caller, base_id)
 
-    def read(session: Session) -> FileBatch | None:
-        return session.get(FileBatch, row_id)
-
-    found = await caller.platform.database.read(read)
+    found = await caller.platform.database.read(_read, row_id)
     if found is None or found.knowledge_base_id != base_id:
         raise BatchNotKnown()
     return found
+
+
+def _read(session: Session, batch_id: str) -> FileBatch | None:
+    return session.get(FileBatch, batch_id)
 
 
 async def cancel(caller: Caller, store_id: str, batch_id: str) -> BatchOut:

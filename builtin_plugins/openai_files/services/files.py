@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.openai_files.errors import FileNotKnown
-from builtin_plugins.openai_files.models import UploadedFile
+from builtin_plugins.openai_files.models import MakingRequest, UploadedFile
 from builtin_plugins.openai_files.names import file_name, key_of, row_in
 from builtin_plugins.openai_files.schemas import FileOut, FileQuery
+from builtin_plugins.openai_files.services.retries import RETRIED
 from builtin_plugins.openai_files.settings import OpenAIFilesSettings
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
 from kernel.sdk.http import ReceivedFile
 
 _MEGABYTE: Final = 1024 * 1024
-_RETRIED: Final = timedelta(minutes=10)
 
 
 async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry: bool) -> FileOut:
@@ -59,7 +58,7 @@ def _uploaded_before(session: Session, wanted: UploadedFile) -> UploadedFile | N
         & (UploadedFile.sha256 == wanted.sha256)
         & (UploadedFile.filename == wanted.filename)
         & (UploadedFile.purpose == wanted.purpose)
-        & (UploadedFile.created_at > wanted.created_at - _RETRIED)
+        & (UploadedFile.created_at > wanted.created_at - RETRIED)
     )
     found: UploadedFile | None = session.scalar(
         select(UploadedFile).where(same).order_by(UploadedFile.created_at.desc()).limit(1)
@@ -186,6 +185,7 @@ async def remove_owned(platform: Platform, account_id: int) -> None:
     """Delete the files of a deleted account."""
 
     def write(unit: Unit) -> None:
+        unit.session.execute(delete(MakingRequest).where(MakingRequest.owner_id == account_id))
         rows = unit.session.scalars(select(UploadedFile).where(UploadedFile.owner_id == account_id))
         for row in rows.all():
             platform.blobs.release(unit, row.sha256, row.holder)

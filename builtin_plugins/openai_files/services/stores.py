@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.openai_files.models import FileBatch, StoreLabels
+from builtin_plugins.openai_files.models import FileBatch, MakingRequest, StoreLabels
 from builtin_plugins.openai_files.names import row_in, store_name
 from builtin_plugins.openai_files.schemas import (
     ChunkingStrategy,
@@ -24,20 +24,21 @@ from kernel.sdk import Caller, Unit, Unprocessable
 _CHARACTERS: Final = 4
 """Of a token, roughly."""
 _UNNAMED: Final = "Vector store"
+KEPT_WITH_BASE: Final = (StoreLabels, FileBatch, MakingRequest)
+"""Tables whose rows go with their knowledge base."""
 
 
-async def create(caller: Caller, wanted: StoreCreate) -> StoreOut:
-    """A new knowledge base of the caller, still without files. Raises Unprocessable."""
+async def create(caller: Caller, wanted: StoreCreate, base_id: str) -> StoreOut:
+    """A new knowledge base of the caller with this id, still without files. Raises Unprocessable."""
     base = rag.KnowledgeBaseCreate(
         name=wanted.name or _UNNAMED,
         description=wanted.description or "",
         **_sizes(wanted.chunking_strategy),
     )
-    made = await caller.platform.resource(rag.CATALOG).create(caller, base)
-    labels = wanted.metadata or {}
-    if labels:
-        await caller.platform.database.write(_write_labels, made.id, labels)
-    return render(made, labels)
+    made = await caller.platform.resource(rag.CATALOG).create(caller, base, base_id)
+    if not wanted.metadata:
+        return render(made, {})
+    return render(made, await caller.platform.database.write(_first_labels, made.id, wanted.metadata))
 
 
 def _sizes(strategy: ChunkingStrategy | None) -> dict[str, Any]:
@@ -88,7 +89,7 @@ async def remove(caller: Caller, store_id: str) -> str:
 def remove_rows(unit: Unit, base_id: str) -> int:
     """Remove what this plugin keeps of a knowledge base; returns how many rows there were."""
     removed = 0
-    for table in (StoreLabels, FileBatch):
+    for table in KEPT_WITH_BASE:
         result: Any = unit.session.execute(delete(table).where(table.knowledge_base_id == base_id))
         removed += result.rowcount
     return removed
@@ -104,6 +105,16 @@ def page_of(query: CursorQuery) -> rag.CursorPage:
 def _read_labels(session: Session, base_ids: Sequence[str]) -> dict[str, dict[str, str]]:
     query = select(StoreLabels).where(StoreLabels.knowledge_base_id.in_(base_ids))
     return {row.knowledge_base_id: row.labels for row in session.scalars(query)}
+
+
+def _first_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Keep them, unless a request before this retry did, and they may have changed since."""
+    unit.lock(f"openai_files.store.{base_id}")
+    found = unit.session.get(StoreLabels, base_id)
+    if found is not None:
+        return dict(found.labels)
+    unit.session.add(StoreLabels(knowledge_base_id=base_id, labels=dict(labels)))
+    return labels
 
 
 def _write_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> None:

@@ -30,10 +30,14 @@ from kernel.sdk import Caller, Platform, Scope, Unprocessable, scope_of
 class StoredCatalog:
     """`DocumentCatalog` over this plugin's tables."""
 
-    async def create(self, caller: Caller, wanted: KnowledgeBaseCreate) -> BaseEntry:
+    async def create(
+        self, caller: Caller, wanted: KnowledgeBaseCreate, base_id: str | None = None
+    ) -> BaseEntry:
         """See `DocumentCatalog`."""
         model = await check_embedding_model(caller.platform, wanted.embedding_model)
-        made = await knowledge_bases.create(caller, wanted, model)
+        made = await knowledge_bases.create(caller, wanted, model, base_id)
+        if base_id is not None:
+            return await self.base(caller, base_id)
         return BaseEntry(made.id, made.name, made.description, made.created_at)
 
     async def bases(self, caller: Caller, page: CursorPage) -> tuple[Sequence[BaseEntry], bool]:

@@ -59,12 +59,17 @@ def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) 
     return found
 
 
-async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> KnowledgeBaseOut:
-    """A new knowledge base of the caller, embedded by `model`. Raises Unprocessable, NotInTeam."""
+async def create(
+    caller: Caller, wanted: KnowledgeBaseCreate, model: str, base_id: str | None = None
+) -> KnowledgeBaseOut:
+    """A new knowledge base of the caller, embedded by `model`; one that has this id already stays as it is.
+
+    Raises Unprocessable, NotInTeam.
+    """
     check_graph(caller.platform, wanted.graph)
     owner_id, scope = await owner_and_scope(caller, wanted.owner_id, "owner_id")
     made = KnowledgeBase(
-        id=str(uuid.uuid4()),
+        id=base_id or str(uuid.uuid4()),
         name=wanted.name,
         description=wanted.description,
         embedding_model=model,
@@ -84,6 +89,9 @@ async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> Kno
 
 
 def _add(unit: Unit, made: KnowledgeBase) -> None:
+    unit.lock(f"rag.knowledge_base.{made.id}")
+    if unit.session.scalar(select(KnowledgeBase.id).where(KnowledgeBase.id == made.id)) is not None:
+        return
     unit.session.execute(insert(_BASE), {name: getattr(made, name) for name in _FIELDS})
 
 

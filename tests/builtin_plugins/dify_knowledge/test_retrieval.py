@@ -12,7 +12,7 @@ import pytest_asyncio
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, NOWHERE, ingest, make_base, path_of, somebody
 from tests.fakes.kept import Kept
-from tests.fakes.loaded_once import LoadedOnce
+from tests.fakes.protocols import with_protocols
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -37,9 +37,7 @@ class Connected:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(kept: Kept) -> AsyncIterator[Running]:
-    yield await kept.platform(
-        "dify", "sqlite", LoadedOnce, "dify_knowledge", "extractive_answers", "access_tokens"
-    )
+    yield await with_protocols(kept)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

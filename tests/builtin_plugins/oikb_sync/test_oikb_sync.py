@@ -18,8 +18,8 @@ from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, record, somebody, upload
 from tests.fakes.client_environments import environment_of
 from tests.fakes.kept import Kept
-from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.processes import process_environment
+from tests.fakes.protocols import with_protocols
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -65,9 +65,9 @@ def checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(kept: Kept) -> AsyncIterator[Running]:
-    yield await kept.platform("oikb_sync", "sqlite", LoadedOnce, "oikb_sync", "access_tokens")
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
+async def running(kept: Kept, request: pytest.FixtureRequest) -> AsyncIterator[Running]:
+    yield await with_protocols(kept, request.param)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from kernel.testing import somebody
+from kernel.testing import Actor, Running
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, stage_with
+from tests.builtin_plugins.rag.rag_support import HANDBOOK, ingest, make_base, somebody
+from tests.fakes.kept import Kept
 from tests.fakes.model_server import Turn
+from tests.fakes.protocols import with_protocols
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -26,41 +29,51 @@ RESULTS: Any = ["file_search_call.results"]
 class FileAnswering:
     """A vector store with the handbook, asked through the SDK."""
 
-    stage: Stage
+    running: Running
     client: AsyncOpenAI
+    base: str
 
     def tools(self, **fields: Any) -> Any:
-        return [{"type": "file_search", "vector_store_ids": [self.stage.base], **fields}]
+        return [{"type": "file_search", "vector_store_ids": [self.base], **fields}]
 
     async def ask(self, question: str = HOTEL, **fields: Any) -> Response:
         sent: Any = {"model": "llama3.2", "input": question, "tools": self.tools(), **fields}
         return await self.client.responses.create(**sent)
 
 
-async def answering(stage: Stage) -> AsyncIterator[FileAnswering]:
+@dataclass
+class Writing(FileAnswering):
+    """Answers by a scripted model."""
+
+    stage: Stage
+
+
+def sdk(running: Running, actor: Actor) -> AsyncOpenAI:
     from openai import AsyncOpenAI  # it takes a second in each process of a run
 
-    token = str(stage.ann.token)
-    async with AsyncOpenAI(base_url=f"{stage.running.url}/v1/ai", api_key=token, max_retries=0) as client:
-        yield FileAnswering(stage, client)
+    return AsyncOpenAI(base_url=f"{running.url}/v1/ai", api_key=str(actor.token), max_retries=0)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def quoting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[FileAnswering]:
+async def quoting(kept: Kept) -> AsyncIterator[FileAnswering]:
     """Without a model."""
-    folder = tmp_path_factory.mktemp("quoting")
-    async with stage_with(folder, "none", None, "openai_files", documents=True) as stage:
-        async for made in answering(stage):
-            yield made
+    running = await with_protocols(kept)
+    ann = await somebody(running)
+    base = await make_base(ann)
+    await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    async with sdk(running, ann) as client:
+        yield FileAnswering(running, client, base)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def writing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[FileAnswering]:
+async def writing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Writing]:
     """With a scripted model."""
     folder = tmp_path_factory.mktemp("writing")
-    async with stage_with(folder, "openai", None, "openai_files", documents=True) as stage:
-        async for made in answering(stage):
-            yield made
+    async with (
+        stage_with(folder, "openai", None, "openai_files", documents=True) as stage,
+        sdk(stage.running, stage.ann) as client,
+    ):
+        yield Writing(stage.running, client, stage.base, stage)
 
 
 def parts(response: Response) -> tuple[Any, Any]:
@@ -94,7 +107,8 @@ async def test_filter_that_leaves_nothing(quoting: FileAnswering) -> None:
     assert not search.results and not text.annotations and "130" not in response.output_text
 
 
-async def test_written_answer(writing: FileAnswering) -> None:
+@pytest.mark.long
+async def test_written_answer(writing: Writing) -> None:
     writing.stage.play(Turn("A hotel may cost 130 EUR [1]."))
     response = await writing.ask(temperature=0.1, max_output_tokens=300)
     _, text = parts(response)
@@ -105,7 +119,8 @@ async def test_written_answer(writing: FileAnswering) -> None:
     assert prompt["temperature"] == 0.1 and "130 EUR" in str(prompt["messages"])
 
 
-async def test_stream(writing: FileAnswering) -> None:
+@pytest.mark.long
+async def test_stream(writing: Writing) -> None:
     writing.stage.play(Turn("A hotel may cost 130 EUR [1]."))
     kinds, indexes = [], []
     sent: Any = {"model": "llama3.2", "input": HOTEL, "tools": writing.tools(), "include": RESULTS}
@@ -127,7 +142,8 @@ async def test_stream(writing: FileAnswering) -> None:
     assert search.results and text.annotations[0].type == "file_citation"
 
 
-async def test_earlier_turns_with_searches_are_taken(writing: FileAnswering) -> None:
+@pytest.mark.long
+async def test_earlier_turns_with_searches_are_taken(writing: Writing) -> None:
     writing.stage.play()
     first = await writing.ask()
     before: Any = [one.model_dump(exclude_none=True) for one in first.output]
@@ -156,7 +172,7 @@ async def test_errors_name_the_field(quoting: FileAnswering, tools: Any, param: 
 
 
 async def test_strangers_are_told_nothing(quoting: FileAnswering) -> None:
-    other = await somebody(quoting.stage.running)
+    other = await somebody(quoting.running)
     body = {"model": "x", "input": HOTEL, "tools": quoting.tools()}
     answer = await other.post("/v1/responses", json=body)
     assert answer.status == 404 and "130" not in str(answer.body)

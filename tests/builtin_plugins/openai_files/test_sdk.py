@@ -14,7 +14,7 @@ import pytest_asyncio
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, make_base, somebody, upload
 from tests.fakes.kept import Kept
-from tests.fakes.loaded_once import LoadedOnce
+from tests.fakes.protocols import with_protocols
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -68,11 +68,9 @@ def sdk(running: Running, actor: Actor) -> AsyncOpenAI:
     return AsyncOpenAI(base_url=f"{running.url}/v1/ai", api_key=str(actor.token), max_retries=0)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(kept: Kept) -> AsyncIterator[Running]:
-    yield await kept.platform(
-        "openai_files", "sqlite", LoadedOnce, "openai_files", "extractive_answers", "access_tokens"
-    )
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
+async def running(kept: Kept, request: pytest.FixtureRequest) -> AsyncIterator[Running]:
+    yield await with_protocols(kept, request.param)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -268,6 +266,36 @@ async def test_retried_upload_is_one_file(desk: StoreDesk) -> None:
     assert (await desk.client.files.create(**sent, extra_headers=retry)).id == first.id
     sent["file"] = named("once.md", "# Once")
     assert (await desk.client.files.create(**sent)).id != first.id
+
+
+async def test_retried_store_is_one_store(desk: StoreDesk) -> None:
+    file = await desk.client.files.create(file=named("once.md", "# Once"), purpose="assistants")
+    sent: Any = {"name": "Once", "file_ids": [file.id], "metadata": {"team": "travel"}}
+    retry: Any = {"extra_headers": {"x-stainless-retry-count": "1"}}
+    first = await desk.client.vector_stores.create(**sent)
+    again = await desk.client.vector_stores.create(**sent, **retry)
+    assert (again.id, again.file_counts.total, again.metadata) == (first.id, 1, {"team": "travel"})
+    assert (await desk.client.vector_stores.create(**sent)).id not in (first.id,)
+    assert (await desk.client.vector_stores.create(name="Other", **retry)).id != first.id
+    both = await asyncio.gather(*(desk.client.vector_stores.create(name="Twins", **retry) for _ in range(2)))
+    assert both[0].id == both[1].id
+    async with sdk(desk.running, await somebody(desk.running)) as other:
+        assert (await other.vector_stores.create(name="Other", **retry)).id not in (first.id, both[0].id)
+
+
+async def test_request_with_a_key_is_made_once(desk: StoreDesk) -> None:
+    keyed: Any = {"extra_headers": {"Idempotency-Key": "k-1"}}
+    first = await desk.client.vector_stores.create(name="Keyed", **keyed)
+    assert (await desk.client.vector_stores.create(name="Keyed", **keyed)).id == first.id
+    assert (await desk.client.vector_stores.create(name="Another", **keyed)).id != first.id
+    file = await desk.client.files.create(file=named("once.md", "# Once"), purpose="assistants")
+    batches = desk.client.vector_stores.file_batches
+    made = await batches.create(first.id, file_ids=[file.id], **keyed)
+    await batches.cancel(made.id, vector_store_id=first.id)
+    again = await batches.create(first.id, file_ids=[file.id], **keyed)
+    assert (again.id, again.status) == (made.id, "cancelled")
+    await desk.client.vector_stores.delete(first.id)
+    assert (await desk.client.vector_stores.create(name="Keyed", **keyed)).id != first.id
 
 
 async def test_blocking_client(desk: StoreDesk) -> None:
