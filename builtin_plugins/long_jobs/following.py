@@ -158,14 +158,23 @@ async def _visible_to(caller: Caller) -> ColumnElement[bool]:
 
 
 def visible(jobs: Iterable[JobRef], scope: Scope) -> ColumnElement[bool]:
-    """The condition for long jobs that a scope sees: its own, and those that work on what it sees."""
-    long = JobRecord.title.is_not(None)
-    if scope.everything:
-        return long
+    """The condition for long jobs that a scope sees: its own, and those that work on what it sees.
+
+    Administrators see all but those without an owner on what they don't see.
+    """
+    long: ColumnElement[bool] = JobRecord.title.is_not(None)
     if scope.nothing:
         return false()
-    ways = [] if scope.account_id is None else [JobRecord.owner_id == scope.account_id]
-    for job in jobs:
-        if isinstance(job, LongJob) and job.visible is not None:
-            ways.append((JobRecord.name == job.name) & JobRecord.subject.in_(job.visible(scope)))
+    if scope.everything and scope.account_id is None:
+        return long
+    seen = {
+        job.name: job.visible(scope) for job in jobs if isinstance(job, LongJob) and job.visible is not None
+    }
+    ways: list[ColumnElement[bool]] = [
+        (JobRecord.name == name) & JobRecord.subject.in_(ids) for name, ids in seen.items()
+    ]
+    if scope.everything:
+        ways += [JobRecord.owner_id.is_not(None), JobRecord.name.not_in(seen)]
+    elif scope.account_id is not None:
+        ways.append(JobRecord.owner_id == scope.account_id)
     return and_(long, or_(false(), *ways))

@@ -98,12 +98,13 @@ class PgVectorStore(SqlVectorStore):
     ) -> Judged:
         words = query.text or ""
         index = self.indexes(record).text.catch_up(session, record)
+        search = off_the_loop(partial(index.asked, words, allowed if query.is_isolated else None))
 
         def near(k: int, among: Labels | None) -> Ranking:
             return nearest.best(k) if among is None else nearest.among(among)
 
         def worded(k: int, among: Labels | None) -> Ranking:
-            return off_the_loop(partial(index.search, words, k, allowed if among is None else among))
+            return off_the_loop(partial(search, k, allowed if among is None else among))
 
         dense, text = both_legs(near, worded, query.k)
         return fuse(dense, text, query.k, hybrid_weight(words, query.meaning), query.unrelated)

@@ -13,6 +13,8 @@ from typing import Final
 READ: Final = 4
 PASS: Final = 1
 _ACL: Final = "system.posix_acl_access"
+_OTHER_ACLS: Final = ("system.nfs4_acl", "system.richacl", "system.cifs_acl")
+"""Lists of file servers that the mode bits sum up at best: the bits may allow what the list denies."""
 _ENTRY: Final = struct.Struct("<HHI")
 _VERSION: Final = struct.pack("<I", 2)
 _OWNER, _USER, _GROUP, _NAMED_GROUP, _MASK, _OTHER = 1, 2, 4, 8, 16, 32
@@ -73,20 +75,29 @@ def rule_of(path: Path) -> AccessRule:
 
 def _acl_of(path: Path) -> list[tuple[int, int, int]] | None:
     """The entries (tag, bits, id) of its list; None if it has none. Raises OSError."""
-    if not hasattr(os, "getxattr"):
+    if any(_attribute(path, name) is not None for name in _OTHER_ACLS):
+        raise OSError(errno.EINVAL, "its access control list is of an unknown kind")
+    raw = _attribute(path, _ACL)
+    if raw is None:
         return None
-    try:
-        raw = os.getxattr(path, _ACL, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in _NONE:
-            return None
-        raise
     if not raw.startswith(_VERSION) or (len(raw) - 4) % _ENTRY.size:
         raise OSError(errno.EINVAL, "its access control list is of an unknown kind")
     entries = list(_ENTRY.iter_unpack(raw[4:]))
     if not {_OWNER, _GROUP, _OTHER} <= {tag for tag, _, _ in entries}:
         raise OSError(errno.EINVAL, "its access control list is not complete")
     return entries
+
+
+def _attribute(path: Path, name: str) -> bytes | None:
+    """An extended attribute; None if it has none. Raises OSError."""
+    if not hasattr(os, "getxattr"):
+        return None
+    try:
+        return os.getxattr(path, name, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NONE:
+            return None
+        raise
 
 
 class AccessRules:

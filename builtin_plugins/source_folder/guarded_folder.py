@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from builtin_plugins.source_folder.access_rules import AccessRules, FileReaders
 from builtin_plugins.source_folder.folder import FolderSource
-from builtin_plugins.source_folder.name_service import NameService
+from builtin_plugins.source_folder.name_service import NameService, ServerGroup, ServerUser
 from builtin_plugins.sources.api import (
     SourceDirectory,
     SourceGrant,
@@ -21,6 +21,8 @@ from builtin_plugins.sources.api import (
 )
 
 _FEW: Final = 5
+
+Entry = TypeVar("Entry", ServerUser, ServerGroup)
 
 
 class GuardedFolderSource(FolderSource):
@@ -71,11 +73,16 @@ class GuardedFolderSource(FolderSource):
         return found
 
 
+def _by_name(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The first of each name, as the server looks names up: further ones are somebody else."""
+    return list({one.name: one for one in reversed(entries)}.values())[::-1]
+
+
 class _Reading:
     """What is read once for all files: names by number, groups by user, rules of folders."""
 
     def __init__(self, root: Path, names: NameService) -> None:
-        users, groups = names.users(), names.groups()
+        users, groups = _by_name(names.users()), _by_name(names.groups())
         self.users = {one.number: one.name for one in reversed(users)}
         self.groups = {one.number: one.name for one in reversed(groups)}
         self.full_names = {one.name: one.full_name for one in users}

@@ -290,6 +290,28 @@ class VectorStoreConformance:
         await database.write(stores[1].remove_group, COLLECTION, "one")
         assert await found(GroupQuery(one, "key", first)) == [["new-3"]] * 2
 
+    async def test_isolated_groups_are_scored_as_if_there_were_no_others(
+        self, database: Database, stores: Stores
+    ) -> None:
+        """Otherwise, scores would tell which words secret groups have."""
+        store = stores[0]
+        own = [thing(1, text="red apple"), thing(2, angle=0.3, text="green apple pie")]
+        await self.make(database, store, *own)
+        names, version = select(select(_literal("'one'")).subquery()), select(_literal("1"))
+        groups = GroupQuery(names, "key", version, isolated=True)
+
+        async def scores() -> list[tuple[str, float, float | None]]:
+            hits = await self.near(store, k=5, text="red apple merger", groups=groups)
+            return [(hit.point.id, round(hit.score, 6), hit.words) for hit in hits]
+
+        before = await scores()
+        assert [point for point, *_ in before] == ["one-1", "one-2"]
+        secret = [thing(number, "secret", angle=number / 10, text="the red merger") for number in range(40)]
+        await self.make(database, store, *secret)
+        assert await scores() == before
+        await database.write(store.remove_group, COLLECTION, "secret")
+        assert await scores() == before
+
     async def test_hybrid_search_finds_words_and_meaning(self, database: Database, stores: Stores) -> None:
         """A word that only a far point has brings it up; each hit has its cosine; scores are at most 1."""
         store = stores[0]

@@ -82,12 +82,14 @@ class GroupQuery:
     """Groups that a query finds in the database, as it is when the search begins.
 
     Queries with the same `key` find the same `names` as long as the points of the collection and the number
-    that `version` finds stay the same: a store may keep what it found.
+    that `version` finds stay the same: a store may keep what it found. `isolated`: other groups are secret,
+    and nothing of them shows in scores, such as how rare a word is.
     """
 
     names: Select[Any]
     key: str
     version: Select[Any]
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,11 @@ class Query:
     unrelated: float = 0.0
     meaning: float = 0.8
     question: Vector | None = None
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether scores depend on nothing but the groups that are searched."""
+        return isinstance(self.groups, GroupQuery) and self.groups.isolated
 
 
 class VectorStore(Protocol):

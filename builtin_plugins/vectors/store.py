@@ -463,7 +463,7 @@ def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labe
         return Judged.by_cosine(near(query.k, allowed))
     return hybrid(
         near,
-        text.asked(query.text),
+        text.asked(query.text, allowed if query.is_isolated else None),
         query.k,
         weight=weight_for(query.text, query.meaning),
         unrelated=query.unrelated,

@@ -286,13 +286,28 @@ class TextIndex:
         """
         return self.asked(query)(k, allowed)
 
-    def asked(self, query: str) -> Callable[[int, npt.ArrayLike | None], Ranking]:
-        """`search` bound to a question, which is parsed only once."""
+    def asked(
+        self, query: str, within: npt.ArrayLike | None = None
+    ) -> Callable[[int, npt.ArrayLike | None], Ranking]:
+        """`search` bound to a question, which is parsed only once.
+
+        With `within`, scores are those of an index of these labels alone: other texts don't show in how rare
+        a word is. Then a text counts by which of the words it has, as BM25 compares lengths with the average
+        of all texts.
+        """
         searcher = self._index.searcher()
         readings = [self._frequencies(query, searcher, language) for language in self._languages]
-        terms = _rarest({term: held for reading in readings for term, held in reading.items()})
-        full = max(_full_score(searcher.num_docs, one) for one in readings)
-        words = self._any_of(terms)
+        held = {term: count for reading in readings for term, count in reading.items()}
+        total = searcher.num_docs
+        if within is not None:
+            own = as_labels(within)
+            held, total = {one: self._held_within(searcher, one, held[one], own) for one in held}, len(own)
+            readings = [{term: held[term] for term in reading} for reading in readings]
+            readings = [one for one in readings if any(one.values())]
+        terms = _rarest(held)
+        full = max((_full_score(total, one) for one in readings), default=1.0)
+        weights = None if within is None else {term: _idf(total, held[term]) for term in terms}
+        words = self._any_of(terms, weights)
 
         def search(k: int, allowed: npt.ArrayLike | None) -> Ranking:
             among = None if allowed is None else as_labels(allowed)
@@ -335,14 +350,29 @@ class TextIndex:
         terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
         return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
 
-    def _any_of(self, terms: Sequence[str]) -> Any:
+    def _held_within(self, searcher: Any, term: str, held: int, labels: Labels) -> int:
+        """How many of these texts contain a term that `held` texts contain in all, by the cheaper way."""
+        word = self._term(term)
+        if held > _LONGER * len(labels):
+            return int(searcher.search(self._restricted(word, labels), 1, count=True).count)
+        return int(np.isin(_top(searcher, word, held)[0], labels).sum()) if held else 0
+
+    def _any_of(self, terms: Sequence[str], weights: Mapping[str, float] | None = None) -> Any:
+        """Texts with any of these terms, by BM25; with `weights`, by the sum of those of its terms."""
         tantivy = _tantivy()
+        words = ((term, self._term(term)) for term in terms)
         return tantivy.Query.boolean_query(
             [
-                (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, _TEXT, term, "freq"))
-                for term in terms
+                (
+                    tantivy.Occur.Should,
+                    word if weights is None else tantivy.Query.const_score_query(word, weights[term]),
+                )
+                for term, word in words
             ]
         )
+
+    def _term(self, term: str) -> Any:
+        return _tantivy().Query.term_query(self._schema, _TEXT, term, "freq")
 
     def _restricted(self, words: Any, among: Labels) -> Any:
         tantivy = _tantivy()

@@ -24,7 +24,7 @@ from builtin_plugins.evaluation.schemas import (
     RunOut,
     Worse,
 )
-from builtin_plugins.evaluation.services.access import sight_of
+from builtin_plugins.evaluation.services.access import EvaluationSight, sight_of
 from builtin_plugins.evaluation.services.measures import MEASURES, usual_name
 from builtin_plugins.evaluation.services.running import RUN, RunPayload
 from builtin_plugins.evaluation.services.summaries import (
@@ -66,7 +66,7 @@ async def create(caller: Caller, wanted: RunCreate) -> RunOut:
         made.job_id = unit.enqueue(RUN, payload, owner_id=caller.id, subject=made.id)
         unit.session.add(made)
         unit.session.flush()
-        return _out(unit.session, made)
+        return _out(unit.session, sight, made)
 
     return await caller.platform.database.write(write)
 
@@ -88,7 +88,7 @@ async def list_page(caller: Caller, query: OfBase) -> Page[RunOut]:
         ordered = select(Run).where(seen).order_by(Run.created_at.desc(), Run.id)
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(Run).where(seen)) or 0
-        return Page(items=_outs(session, rows), total=total, limit=query.limit, offset=query.offset)
+        return Page(items=_outs(session, sight, rows), total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -99,7 +99,7 @@ async def get(caller: Caller, run_id: str) -> RunDetail:
 
     def read(session: Session) -> tuple[RunOut, Run, dict[int, dict[str, dict[str, Any]]]]:
         found = sight.run_of(session, run_id)
-        return _out(session, found), found, load(session, run_id)
+        return _out(session, sight, found), found, load(session, run_id, sight.questions)
 
     out, found, results = await caller.platform.database.read(read)
     summaries = await asyncio.to_thread(summarize, configurations_of(found), results)
@@ -193,16 +193,24 @@ def _values(row: Any) -> dict[str, float | None]:
     return {usual_name(name): row[name] for name in MEASURES}
 
 
-def _out(session: Session, run: Run) -> RunOut:
-    return _outs(session, [run])[0]
+def _out(session: Session, sight: EvaluationSight, run: Run) -> RunOut:
+    return _outs(session, sight, [run])[0]
 
 
-def _outs(session: Session, runs: Sequence[Run]) -> list[RunOut]:
+def _outs(session: Session, sight: EvaluationSight, runs: Sequence[Run]) -> list[RunOut]:
     ids = [run.id for run in runs]
-    results = select(Result.run_id, func.count()).where(Result.run_id.in_(ids)).group_by(Result.run_id)
+    results = (
+        select(Result.run_id, func.count())
+        .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
+        .where(Result.run_id.in_(ids), sight.questions)
+        .group_by(Result.run_id)
+    )
     of_set = (EvaluationQuestion.set_id == Run.set_id) & (EvaluationQuestion.id <= Run.last_question)
     questions = (
-        select(Run.id, func.count()).join(EvaluationQuestion, of_set).where(Run.id.in_(ids)).group_by(Run.id)
+        select(Run.id, func.count())
+        .join(EvaluationQuestion, of_set)
+        .where(Run.id.in_(ids), sight.questions)
+        .group_by(Run.id)
     )
     done = dict(session.execute(results).all())
     asked = dict(session.execute(questions).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -70,6 +70,11 @@ class Segment:
         alive = self.alive.copy()
         alive[low:high] = False
         return replace(self, alive=alive)
+
+    def only(self, groups: Collection[str]) -> Segment:
+        """The same segment with the passages of all other documents marked dead."""
+        kept = np.fromiter((one in groups for one in self.groups), np.bool_, len(self.groups))
+        return replace(self, alive=self.alive & kept[self.documents])
 
 
 def segment_of(documents: Sequence[tuple[str, Sequence[Digest]]]) -> Segment:

@@ -118,19 +118,22 @@ def steps(
 ) -> list[WalkStep]:
     """The best step to each passage that shares an entity with one of the first of `ranked`, best first.
 
-    `segments` are those of all indexes that may be walked; `among` limits the walk to these documents, and
-    `most` is how many steps are wanted. A worth is between 0 and 1. Sources that are in no segment are
-    skipped.
+    `segments` are those of all indexes that may be walked; `among` limits the walk to these documents, as if
+    there were no others, and `most` is how many steps are wanted. A worth is between 0 and 1. Sources that
+    are in no segment are skipped.
     """
+    most_read: int | None = _MOST_READ
+    if among is not None:
+        allowed = frozenset(among)
+        segments, most_read = [segment.only(allowed) for segment in segments], None
     total = sum(segment.living for segment in segments)
     if not ranked or ranked[0].score <= 0 or total < FEWEST:
         return []
     asked = _question(question)
-    allowed = None if among is None else frozenset(among)
     found = [
         candidates
         for place, source in enumerate(ranked[:SOURCES])
-        if (candidates := _from(segments, asked, place, source, total, allowed)) is not None
+        if (candidates := _from(segments, asked, place, source, total, most_read)) is not None
     ]
     shares = [(max(0.0, ranked[one.place].score) / ranked[0].score) ** _SHARE_POWER for one in found]
     made = [_step(segments, *one) for one in _best(segments, found, shares, most)]
@@ -149,7 +152,7 @@ def _from(
     place: int,
     source: RankedSource,
     total: int,
-    among: frozenset[str] | None,
+    most_read: int | None,
 ) -> _Candidates | None:
     """What one source leads to; worths are not yet scaled by the source's score."""
     home = _home(segments, source)
@@ -158,13 +161,11 @@ def _from(
     number, slot = home
     segment = segments[number]
     low, high = segment.starts[slot], segment.starts[slot + 1]
-    shared = _shared(segments, segment.keys[low:high])
+    shared = _shared(segments, segment.keys[low:high], most_read)
     degrees = np.bincount(shared.keys, minlength=high - low)
     own = degrees[shared.keys]
     others = (shared.segments != number) | (shared.slots != slot)
     shared = _kept(shared, (own >= FEWEST) & (own <= MOST) & others)
-    if among is not None:
-        shared = _kept(shared, _within(segments, shared, among))
     if not len(shared.slots):
         return None
     names = _names(source, segment.places[low:high], np.unique(shared.keys))
@@ -232,13 +233,13 @@ def _home(segments: Sequence[Segment], source: RankedSource) -> tuple[int, int] 
     return None
 
 
-def _shared(segments: Sequence[Segment], keys: Keys) -> _Shared:
-    """The living passages of each key; none for keys with far too many."""
+def _shared(segments: Sequence[Segment], keys: Keys, most_read: int | None) -> _Shared:
+    """The living passages of each key; none for keys with more than `most_read`, dead ones among them."""
     bounds = [
         (np.searchsorted(one.ordered, keys), np.searchsorted(one.ordered, keys, "right")) for one in segments
     ]
     counts = sum((high - low for low, high in bounds), np.zeros(len(keys), np.int64))
-    wanted = np.flatnonzero((counts >= FEWEST) & (counts <= _MOST_READ))
+    wanted = np.flatnonzero((counts >= FEWEST) & (counts <= (counts if most_read is None else most_read)))
     parts = [
         _postings(number, one, *bound, wanted)
         for number, (one, bound) in enumerate(zip(segments, bounds, strict=True))
@@ -264,13 +265,6 @@ def _postings(number: int, segment: Segment, low: Ints, high: Ints, wanted: Ints
 
 def _kept(shared: _Shared, which: npt.NDArray[np.bool_]) -> _Shared:
     return _Shared(shared.segments[which], shared.slots[which], shared.titles[which], shared.keys[which])
-
-
-def _within(segments: Sequence[Segment], shared: _Shared, among: frozenset[str]) -> npt.NDArray[np.bool_]:
-    places = zip(shared.segments.tolist(), shared.slots.tolist(), strict=True)
-    return np.array(
-        [segments[one].groups[segments[one].documents[slot]] in among for one, slot in places], np.bool_
-    )
 
 
 def _names(source: RankedSource, places: npt.NDArray[np.uint16], keys: Ints) -> dict[int, str]:

@@ -62,11 +62,15 @@ class BoundFilter:
         mine = and_(Document.knowledge_base_id == base_id, self.conditions[base_id])
         return select(Document.id).where(mine, readable(self.reader))
 
+    def readable_in(self, base_id: str) -> Select[Any]:
+        """The same for all that the reader may read, whether it matches or not."""
+        return select(Document.id).where(Document.knowledge_base_id == base_id, readable(self.reader))
+
     def groups(self, base_id: str) -> GroupQuery | None:
         """The same for a search; None if it may find everything."""
         if base_id in self.guarded:
             key = json.dumps([self.key if self.is_filter else None, reader_key(self.reader)])
-            return GroupQuery(self.documents(base_id), key, version_with_members(base_id))
+            return GroupQuery(self.documents(base_id), key, version_with_members(base_id), isolated=True)
         if not self.is_filter:
             return None
         names = self.stored_ids[base_id]

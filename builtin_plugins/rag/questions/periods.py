@@ -42,7 +42,7 @@ async def limit_by_period(inquiry: Inquiry) -> None:
     request, database = inquiry.request, inquiry.platform.database
     if not request.use_period or inquiry.period is not None:
         return
-    dated = await database.read(_with_validity, [base.id for base in inquiry.bases])
+    dated = await database.read(_with_validity, inquiry.documents)
     if not dated and all(base.date_field is None for base in inquiry.bases):
         return
     today = (request.as_of or utc_now()).date()
@@ -88,12 +88,14 @@ def _bound(
     return documents, item, [one for one in by_field if one]
 
 
-def _with_validity(session: Session, base_ids: Sequence[str]) -> set[str]:
-    """The knowledge bases where some document says when it applies."""
+def _with_validity(session: Session, documents: BoundFilter) -> set[str]:
+    """The knowledge bases where some document that may be read says when it applies."""
     found = set[str]()
-    for base_id in base_ids:
+    for base_id in documents.conditions:
         for field in (VALID_FROM, VALID_UNTIL):
             mine = (MetadataValue.knowledge_base_id == base_id) & (MetadataValue.field == field)
+            if base_id in documents.guarded:
+                mine &= MetadataValue.document_id.in_(documents.readable_in(base_id))
             if session.scalar(select(MetadataValue.document_id).where(mine).limit(1)) is not None:
                 found.add(base_id)
     return found

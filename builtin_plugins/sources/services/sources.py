@@ -290,7 +290,12 @@ def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> No
 
 
 def _note(unit: Unit, caller: Caller, action: str, row: SourceRecord) -> None:
-    after = {"name": row.name, "kind": row.kind, "knowledge_base_id": row.knowledge_base_id}
+    after = {
+        "name": row.name,
+        "kind": row.kind,
+        "knowledge_base_id": row.knowledge_base_id,
+        "is_guarded": row.is_guarded,
+    }
     audit(unit, action, "source", row.id, after=after, origin=caller.origin)
 
 

@@ -26,6 +26,11 @@ def storable(text: str) -> str:
     return text.encode(errors="replace").decode().replace("\0", "?")
 
 
+def exact(text: str | None, most: int) -> str | None:
+    """A text that must be equal to the letter; None if no database takes it as it is."""
+    return text if text and len(text) <= most and text == storable(text) else None
+
+
 def portions(whole: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """A list in parts of at most this size."""
     for start in range(0, len(whole), size):

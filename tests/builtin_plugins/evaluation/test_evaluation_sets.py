@@ -123,6 +123,10 @@ async def test_questions_from_documents_that_one_may_not_read(start_platform: St
             found = await call(actor, "get", path)
             assert found["total"] == len(found["items"]) == count
         assert (await call(actor, "get", f"/sets/{set_id}"))["question_count"] == count
+        shown = await call(actor, "get", f"/runs/{run['id']}")
+        [listed] = (await call(actor, "get", "/runs"))["items"]
+        assert (shown["done"], listed["done"], shown["total"], listed["total"]) == (count,) * 4
+        assert shown["summaries"][0]["measures"]["model_calls"]["questions"] == count
 
 
 async def test_who_may(start_platform: Start) -> None:

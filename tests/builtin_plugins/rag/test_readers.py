@@ -132,6 +132,32 @@ async def test_an_upload_does_not_tell_of_guarded_documents(desk: Desk) -> None:
     assert await desk.found(desk.ann) == {answer.json()["document_id"], desk.plain}
 
 
+async def test_scores_do_not_tell_which_words_guarded_documents_have(desk: Desk) -> None:
+    question, other = "Is the director in the canteen on Monday?", await make_base(desk.ann)
+    await Keeper(desk.running.platform, other).put("menu.md", MENU, None)
+    await desk.running.run_jobs()
+    scores = []
+    for base in (desk.base, other):
+        path = f"/v1/rag/knowledge-bases/{base}/search"
+        answer = await desk.ann.post(path, json={"question": question})
+        scores.append([one["score"] for one in answer.json()["items"]])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4) != []  # vectors of two texts are made together
+
+
+async def test_a_period_does_not_tell_that_a_guarded_document_has_one(desk: Desk) -> None:
+    await desk.running.platform.hooks.ask(
+        rag.describe_document,
+        caller=desk.keeper.caller,
+        knowledge_base_id=desk.base,
+        document_id=desk.guarded,
+        metadata={"valid_from": "2020-01-01"},
+    )
+    path = f"/v1/rag/knowledge-bases/{desk.base}/search"
+    for actor, limited in ((desk.bob, True), (desk.ann, False)):
+        answer = await actor.post(path, json={"question": "What did the canteen serve in 2021?"})
+        assert ("period" in answer.json()) is limited, answer.body
+
+
 async def test_questions_and_counts_leave_guarded_documents_out(desk: Desk) -> None:
     pipeline = await make_pipeline(desk.ann, desk.base, visibility="shared")
     for actor, count in ((desk.bob, 2), (desk.ann, 1)):
@@ -146,6 +172,14 @@ async def test_questions_and_counts_leave_guarded_documents_out(desk: Desk) -> N
         assert (await actor.get(f"{path}/ingestion")).json()["completed"] == count
         table = await actor.get(f"{path}/metadata.csv")
         assert (desk.guarded in table.body.decode()) is (count == 2), table.body
+
+
+async def test_jobs_do_not_tell_of_guarded_documents(desk: Desk) -> None:
+    admin = await somebody(desk.running, role="admin")
+    for actor, followed in ((desk.ann, 1), (admin, 1), (desk.bob, 2)):
+        jobs = (await actor.get("/v1/jobs?kind=rag.ingest_document")).json()["items"]
+        subjects = {desk.guarded, desk.plain} & {one["subject"] for one in jobs}
+        assert len(subjects) == followed, actor.user
 
 
 async def test_visitors_read_what_everybody_may(desk: Desk) -> None:

@@ -117,6 +117,23 @@ def test_a_link_needs_the_way_to_it_and_leads_nowhere_else(root: Path) -> None:
         rules.readers_of("out.txt")
 
 
+@pytest.mark.parametrize("name", ["system.nfs4_acl", "system.cifs_acl"])
+def test_lists_of_file_servers_are_not_read_as_modes(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Their mode bits may allow what the list denies: nobody may read such a file."""
+    file, read = root / "file.txt", os.getxattr
+    file.write_text("x")
+    assert PathRules(root, USERS).readers_of("file.txt").everybody
+
+    def of_server(path: Path, asked: str, **options: bool) -> bytes:
+        return b"x" if (path, asked) == (file, name) else read(path, asked, **options)
+
+    monkeypatch.setattr(os, "getxattr", of_server)
+    with pytest.raises(OSError, match="unknown kind"):
+        PathRules(root, USERS).readers_of("file.txt")
+
+
 def test_groups_stay_groups_where_they_say_it() -> None:
     """So that a new member needs no look at the files; where a denial intervenes, people are named."""
     assert AccessRule(1, 6, (), ((100, 4),), 0).readers(READ) == ({1}, {100})
@@ -192,3 +209,27 @@ async def test_names_of_the_server_are_the_people(root: Path) -> None:
     items = [SourceItem(name, "1", name) for name in ("a.txt", "gone.txt")]
     owner = next(name for name, one in people.items() if one.id == (root / "a.txt").owner())
     assert await source.grants(items) == {"a.txt": SourceGrant([owner], [])}
+
+
+@as_root
+async def test_of_people_and_groups_of_one_name_the_first_counts(root: Path) -> None:
+    """As the server looks names up: the other one is somebody else, and must not read what is Ann's."""
+
+    class TwoDirectories(ListedNames):
+        def users(self) -> Sequence[ServerUser]:
+            return [*super().users(), ServerUser("ann", 61001, 61001), ServerUser("dora", 61004, 60101)]
+
+        def groups(self) -> Sequence[ServerGroup]:
+            return [*super().groups(), ServerGroup("staff", 61101, ("bob",))]
+
+    for number, place in enumerate(("ann", "other-ann", "staff", "other-staff")):
+        (root / place).write_text("x")
+        (root / place).chmod(0o600 if number < 2 else 0o040)
+        os.chown(root / place, (60001, 61001, 60003, 60003)[number], (60101, 60101, 60101, 61101)[number])
+    source = GuardedFolderSource(root, None, TwoDirectories())
+    directory = await source.directory()
+    grants = await source.grants([SourceItem(one, "1", one) for one in ("ann", "other-ann")])
+    assert grants == {"ann": SourceGrant(["ann"], []), "other-ann": SourceGrant([], [])}
+    assert {one.id: one.people for one in directory.groups} == {"staff": ["dora"], "board": []}
+    grants = await source.grants([SourceItem(one, "1", one) for one in ("staff", "other-staff")])
+    assert (grants["staff"].people, grants["other-staff"]) == (["dora"], SourceGrant([], []))

@@ -141,6 +141,29 @@ async def test_permissions_that_have_not_changed_are_not_read(guarded: GuardedDe
     assert (read, await guarded.readable(guarded.bob)) == (["mark", "mark", "directory", "grants"], set())
 
 
+async def test_a_reading_that_was_cut_off_leaves_no_mark(guarded: GuardedDesk) -> None:
+    """What it has stored is of another state than the mark stands for, which may come back."""
+    shelf = guarded.shelf
+    guarded.group("staff", guarded.bob)
+    guarded.put("staff.txt", groups=("staff",))
+    shelf.mark = "1"
+    await guarded.add()
+    await guarded.refresh()
+
+    def cut_off(what: str) -> None:
+        if what == "grants":
+            raise SourceUnreachable("shelf.example.org does not answer")
+
+    shelf.mark, shelf.reading_rights = "2", cut_off
+    guarded.group("staff", guarded.cleo)
+    await guarded.refresh()
+    shelf.mark, shelf.reading_rights = "1", lambda _: None
+    guarded.group("staff", guarded.bob)
+    await guarded.refresh()
+    assert await guarded.readable(guarded.bob) == {"staff.txt"}
+    assert await guarded.readable(guarded.cleo) == set()
+
+
 @pytest.mark.parametrize("broken", ["mark", "directory", "grants"])
 async def test_permissions_that_cannot_be_read_count_for_a_while(guarded: GuardedDesk, broken: str) -> None:
     """Nothing is fetched meanwhile; after `PLATFORM_SOURCES_RIGHTS_HOURS`, nobody may read anything."""
@@ -182,6 +205,24 @@ async def test_only_an_address_that_is_proven_counts(guarded: GuardedDesk) -> No
     assert await guarded.readable(impostor) == set()
     rights = await guarded.rights()
     assert (rights["people"], rights["people_unmapped"]) == (3, 1)
+
+
+async def test_addresses_that_only_look_alike_are_different_people(guarded: GuardedDesk) -> None:
+    """Capitals of ASCII are all that mailboxes have in common: `ß` is not `ss`, the Kelvin sign no `k`."""
+    running, name = guarded.desk.running, "kass." + guarded.desk.base[:8]
+    actor = await running.user(name)
+    alike = {
+        "small": name,
+        "capitals": name.upper(),
+        "sharp": f"kaß{name[4:]}",
+        "kelvin": f"\u212a{name[1:]}",
+    }
+    for who, mailbox in alike.items():
+        guarded.shelf.people[who] = SourcePerson(who, who, f"{mailbox}@example.org")
+        guarded.put(f"{who}.txt")
+        guarded.shelf.grants[f"{who}.txt"] = SourceGrant([who])
+    await guarded.add()
+    assert await guarded.readable(actor) == {"small.txt", "capitals.txt"}
 
 
 async def test_accounts_are_followed(guarded: GuardedDesk) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from sqlalchemy import delete, select
@@ -21,11 +22,12 @@ from builtin_plugins.sources.errors import DocumentsUnavailable
 from builtin_plugins.sources.models import CounterpartRecord, PrincipalRecord, SourceRecord
 from builtin_plugins.sources.protocol import SourceDirectory, SourceGroup, SourcePerson
 from builtin_plugins.sources.services.rights.readers import EVERYONE, holder_of, reader_of
-from builtin_plugins.sources.services.texts import digest_of, portions, storable
+from builtin_plugins.sources.services.texts import digest_of, exact, portions, storable
 from kernel.sdk import Account, Platform, Unit
 
 _AT_ONCE: Final = 500
 _LONGEST_NAME: Final = 255
+_SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _DESCRIBED: Final = ("principal", "name", "email_key", "issuer", "subject", "people", "groups")
 
 Key = tuple[str, str]
@@ -67,12 +69,17 @@ def _person_fields(one: SourcePerson) -> dict[str, Any]:
     return {
         "principal": storable(one.id),
         "name": storable(one.name or one.id)[:_LONGEST_NAME],
-        "email_key": storable(one.email.strip().casefold())[:320] if one.email else None,
-        "issuer": one.issuer and storable(one.issuer)[:512],
-        "subject": one.subject and storable(one.subject)[:512],
+        "email_key": exact(_mailbox(one.email or ""), 320),
+        "issuer": exact(one.issuer, 512),
+        "subject": exact(one.subject, 512),
         "people": [],
         "groups": [],
     }
+
+
+def _mailbox(address: str) -> str:
+    """An address without the capitals of ASCII: `ß` and `ss` are the mailboxes of different people."""
+    return address.strip().translate(_SMALL)
 
 
 def _group_fields(one: SourceGroup) -> dict[str, Any]:
@@ -179,8 +186,10 @@ class Matching:
         wanted = {row.email_key for row in rows.values() if row.email_key}
         holders: dict[str, int] = {}
         for some in portions(sorted(wanted), _AT_ONCE):
-            query = accounts.verified_addresses().where(Account.email_key.in_(some))
-            holders |= {row.email_key: row.id for row in self._session.execute(query)}
+            keys = [one.casefold() for one in some]
+            query = accounts.verified_addresses().where(Account.email_key.in_(keys))
+            rows_of = self._session.execute(query.add_columns(Account.email))
+            holders |= {_mailbox(row.email): row.id for row in rows_of}
         return {key: {holders[row.email_key]} for key, row in rows.items() if row.email_key in holders}
 
     def _by_subject(self, rows: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:

@@ -88,7 +88,9 @@ class RightsPass:
         return source
 
     def _store(self, unit: Unit, found: SourceDirectory) -> None:
+        """What is stored from now on is not what the mark stood for, even if the reading is cut off."""
         source = self._hold(unit)
+        source.rights_mark = None
         follow_accounts(unit, self._platform, source, store_directory(unit, source, found))
 
     def _some(self, session: Session, after: str) -> Sequence[ItemRecord]:
@@ -126,7 +128,7 @@ def hold_source(unit: Unit, source_id: str) -> SourceRecord | None:
 async def read_rights(
     platform: Platform, source: SourceRecord, opened: DocumentSource, listing: str | None
 ) -> None:
-    """Within a run, before anything is fetched: content is never newer here than its readers.
+    """Within a run, before anything is fetched: what is new is read by nobody until its readers are known.
 
     Raises SourceFault.
     """

@@ -60,6 +60,12 @@ def test_only_among_the_documents_allowed() -> None:
     assert [step.group for step in _walk(texts, among=["0", "1"])] == ["1"]
 
 
+def test_a_step_is_worth_what_it_is_without_the_other_documents() -> None:
+    """Otherwise, scores would tell whom documents mention that one may not read."""
+    texts, others = [FILM, "Tilda Vanqvist kept bees."], ["Honey was sold to Tilda Vanqvist."] * 100
+    assert _walk([*texts, *others], among=["0", "1"]) == _walk(texts)
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [
