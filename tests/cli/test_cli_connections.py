@@ -17,7 +17,7 @@ KEY = "sk-0123456789-very-secret"
 async def administrator(cli: Cli, running: Running, home: Path) -> Terminal:
     """A command line of an administrator."""
     terminal = await signed_in(cli, running, home)
-    admin = await somebody(running, role="admin")
+    admin = await somebody(running, platform_admin=True)
     people = (await admin.get("/v1/auth/users?limit=500")).json()["items"]
     account = next(one["id"] for one in people if one["username"] == terminal.name)
     assert (await admin.patch(f"/v1/auth/users/{account}/role", json={"role": "admin"})).status == 200
