@@ -31,7 +31,16 @@ from kernel.sdk import Caller, PayloadTooLarge, Unit, Unprocessable, utc_now
 async def create(caller: Caller, store_id: str, wanted: BatchCreate) -> BatchOut:
     """Put files into a vector store. Raises what `add` raises, and Unprocessable."""
     await caller.platform.resource(rag.CATALOG).check_own(caller, row_in(store_id))
-    return await add(caller, store_id, await files_of(caller, wanted))
+    found = await files_of(caller, wanted)
+    await _check_attributes(caller, row_in(store_id), wanted)
+    return await add(caller, store_id, found)
+
+
+async def _check_attributes(caller: Caller, base_id: str, wanted: BatchCreate) -> None:
+    if not wanted.files:
+        await store_files.check_attributes(caller, base_id, wanted.attributes)
+    for at, one in enumerate(wanted.files):
+        await store_files.check_attributes(caller, base_id, one.attributes, "files", at)
 
 
 async def add(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.openai_files.errors import FileNotKnown
@@ -95,7 +95,7 @@ async def list_page(caller: Caller, query: FileQuery) -> tuple[list[FileOut], bo
             UploadedFile,
             UploadedFile.created_at,
             UploadedFile.id,
-            scope.sees(UploadedFile),
+            _mine(scope),
             page,
             *only,
         )
@@ -116,14 +116,19 @@ async def among(caller: Caller, file_ids: Sequence[str]) -> dict[str, UploadedFi
     wanted = [row_in(one) for one in file_ids]
 
     def read(session: Session) -> dict[str, UploadedFile]:
-        query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id.in_(wanted))
+        query = select(UploadedFile).where(_mine(scope), UploadedFile.id.in_(wanted))
         return {row.id: row for row in session.scalars(query)}
 
     return await caller.platform.database.read(read)
 
 
+def _mine(scope: Scope) -> ColumnElement[bool]:
+    """The caller's own files: administrators manage knowledge bases, not what others have uploaded."""
+    return scope.sees(UploadedFile) & (UploadedFile.owner_id == scope.account_id)
+
+
 def _get(session: Session, scope: Scope, file_id: str) -> UploadedFile:
-    query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id == row_in(file_id))
+    query = select(UploadedFile).where(_mine(scope), UploadedFile.id == row_in(file_id))
     found: UploadedFile | None = session.scalar(query)
     if found is None:
         raise FileNotKnown()

@@ -107,6 +107,7 @@ def _read_labels(session: Session, base_ids: Sequence[str]) -> dict[str, dict[st
 
 
 def _write_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> None:
+    unit.lock(f"openai_files.labels.{base_id}")
     unit.session.merge(StoreLabels(knowledge_base_id=base_id, labels=dict(labels)))
 
 
