@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.openai_files.errors import BatchNotKnown
+from builtin_plugins.openai_files.errors import BatchNotKnown, FileNotKnown
 from builtin_plugins.openai_files.models import FileBatch, UploadedFile
 from builtin_plugins.openai_files.names import batch_name, file_name, key_of, row_in, store_name
 from builtin_plugins.openai_files.schemas import (
@@ -81,6 +81,8 @@ async def _put(
         return "unsupported_file", str(error.detail)
     except rag.EmptyDocument:
         return "invalid_file", "The file is empty"
+    except FileNotKnown:
+        return "invalid_file", "The file was deleted meanwhile"
     except (rag.StorageLimit, PayloadTooLarge) as error:
         return "server_error", str(error.detail)
     return None

@@ -171,13 +171,18 @@ async def _document(caller: Caller, file_id: str) -> rag.CatalogDocument:
 async def remove(caller: Caller, file_id: str) -> None:
     """Delete a file, and the documents that were made of it where the caller may. Raises FileNotKnown."""
     found = await get(caller, file_id)
+    await _drop_documents(caller, found.id)
+    await caller.platform.database.write(_remove, caller.platform, found.id)
+    await _drop_documents(caller, found.id)  # of those who put it into a vector store meanwhile
+
+
+async def _drop_documents(caller: Caller, row_id: str) -> None:
     hooks = caller.platform.hooks
-    for entry in await caller.platform.resource(rag.CATALOG).keyed(caller, [key_of(found.id)]):
+    for entry in await caller.platform.resource(rag.CATALOG).keyed(caller, [key_of(row_id)]):
         try:
-            await hooks.ask(rag.drop_document, caller, entry.knowledge_base_id, key_of(found.id))
+            await hooks.ask(rag.drop_document, caller, entry.knowledge_base_id, key_of(row_id))
         except rag.NotOwner:
             continue
-    await caller.platform.database.write(_remove, caller.platform, found.id)
 
 
 def _remove(unit: Unit, platform: Platform, row_id: str) -> None:

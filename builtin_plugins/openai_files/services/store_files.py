@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -50,13 +51,18 @@ async def put(
 ) -> rag.CatalogDocument:
     """The document of a file, which is stored durably, to be read; its attributes must be checked.
 
-    Raises what `put_document` raises.
+    Raises FileNotKnown, and what `put_document` raises.
     """
     path = await caller.platform.blobs.local(file.sha256)
+    if not await asyncio.to_thread(path.exists):
+        raise FileNotKnown()
     document = rag.PluginDocument(key_of(file.id), file.filename, rag.read_portions(path))
     document_id = await caller.platform.hooks.ask(rag.put_document, caller, base_id, document)
     if document_id is None:
         raise Unavailable("Documents can't be stored now; try again later")
+    if not await files.among(caller, [file.id]):  # it was deleted meanwhile, with its documents
+        await caller.platform.hooks.ask(rag.drop_document, caller, base_id, key_of(file.id))
+        raise FileNotKnown()
     if attributes:
         return await set_attributes(caller, base_id, document_id, attributes)
     return await caller.platform.resource(rag.CATALOG).document(caller, base_id, document_id)

@@ -328,3 +328,17 @@ async def test_blocking_client(desk: StoreDesk) -> None:
 
     with OpenAI(base_url=f"{desk.running.url}/v1", api_key=str(desk.ann.token), max_retries=0) as client:
         assert "130 EUR" in await desk.while_working(asyncio.to_thread(use, client))
+
+
+async def test_file_deleted_while_it_is_attached(desk: StoreDesk) -> None:
+    """Whichever comes first: what was deleted is in no store afterwards."""
+    store = await desk.client.vector_stores.create(name="Race")
+    for number in range(5):
+        file = await desk.client.files.create(file=named(f"{number}.md", f"# {number}"), purpose="assistants")
+        body = {"file_id": file.id}
+        attached, deleted = await asyncio.gather(
+            desk.ann.post(f"/v1/vector_stores/{store.id}/files", json=body),
+            desk.ann.delete(f"/v1/files/{file.id}"),
+        )
+        assert attached.status in (200, 404) and deleted.status == 200
+    assert (await desk.client.vector_stores.files.list(store.id)).data == []
