@@ -73,6 +73,15 @@ async def test_two_clicks(start_anywhere: Start) -> None:
     ]
 
 
+async def test_default_that_a_changed_server_lacks(start_platform: Start) -> None:
+    """The default moves on with the connection that runs it, and stays while it is still there."""
+    async with model_server(Script(models=("small",))) as old, model_server(Script(models=("big",))) as new:
+        _, admin = await administrator(start_platform)
+        for url, default in ((old.url, "gpu/small"), (old.url, "gpu/small"), (new.url, "gpu/big")):
+            await admin.put(f"{CONNECTIONS}/gpu", json={"url": url})
+            assert (await admin.get("/v1/models/defaults")).json()["answers"] == default
+
+
 async def test_another_process(start_anywhere: Start) -> None:
     """A process that runs already uses a new connection, and no longer one that was removed."""
     async with model_server(Script(answer="from cloud", models=("big",), api_key=KEY)) as cloud:
