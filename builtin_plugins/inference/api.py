@@ -260,11 +260,11 @@ def list_chat_models(platform: Platform) -> Sequence[str] | None:
     """Names of the models that `chat_with_model` can use now; none when the runtime does not answer."""
 
 
-@hookspec.first_now
+@hookspec.first(seconds=PROMPTLY)
 def choose_helper_model(platform: Platform) -> str | None:
     """The model for work beside answers: plans, checks, summaries, entities, made-up questions.
 
-    None means the model that answers.
+    None means the model that answers; so it is for callers who may not use the other one.
     """
 
 

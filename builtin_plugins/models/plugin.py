@@ -146,8 +146,8 @@ class ModelsPlugin(Plugin):
         return inference.ModelDescription(None if may_exist else False)
 
     @hookimpl
-    def choose_helper_model(self, platform: Platform) -> str | None:
-        return platform.resource(MODELS).defaults.helpers
+    async def choose_helper_model(self, platform: Platform) -> str | None:
+        return await platform.resource(MODELS).helper_model()
 
     @hookimpl
     async def list_embedding_models(self, platform: Platform) -> Sequence[str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, StringConstraints, field_validator
+from yarl import URL
 
 from builtin_plugins.models.addresses import OLLAMA_PORT, Kind, server_address
 from kernel.sdk import Body, example
+
+_KEY: Final = re.compile(r"[!-~]+")
 
 
 def _address(value: str) -> str:
@@ -19,7 +23,18 @@ def _address(value: str) -> str:
         raise ValueError("must not contain a user or password; send the key in 'key'")
     if any(character in value.strip() for character in "?#*% \t\n") or not (parts.hostname or "").strip("."):
         raise ValueError("must be a plain address, such as http://127.0.0.1:11434")
+    try:
+        _ = URL(address).host
+    except ValueError:
+        raise ValueError("names a host that can't be: check how it is spelled") from None
     return address
+
+
+def _key(value: SecretStr) -> SecretStr:
+    key = value.get_secret_value().strip()
+    if not _KEY.fullmatch(key):
+        raise ValueError("must have visible ASCII characters only, and no spaces: check how it was copied")
+    return SecretStr(key)
 
 
 Address = Annotated[str, Field(max_length=400), AfterValidator(_address)]
@@ -34,7 +49,7 @@ class ServerAddress(Body):
     url: Address = Field(
         description="Address of the server, with or without its `/v1`; a bare host gets Ollama's port."
     )
-    key: Annotated[SecretStr, Field(min_length=1, max_length=4_000)] | None = Field(
+    key: Annotated[SecretStr, Field(max_length=4_000), AfterValidator(_key)] | None = Field(
         None,
         description="API key. It is stored encrypted and never returned. If the field is missing, a "
         "connection keeps its key as long as scheme, host and port stay the same; null removes it.",

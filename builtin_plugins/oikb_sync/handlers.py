@@ -39,8 +39,6 @@ routes = RouteTable("Synchronizing by oikb", service="rag-pipeline")
 _API: Final = "/oikb/api/v1"
 _BASE: Final = f"{_API}/knowledge/{{kb_id:uuid}}"
 _LARGEST_MANIFEST: Final = 32 * 1024 * 1024
-_LARGEST_FILE_MB: Final = 10_000
-"""What `rag` takes is less; it says so."""
 _CHANGE_ERRORS: Final = (rag.KnowledgeBaseNotFound, rag.NotOwner)
 
 
@@ -141,7 +139,7 @@ async def list_files(ctx: Context, kb_id: str) -> SyncedPage:
 )
 async def upload(ctx: Context) -> SyncedUpload:
     """Upload a file, or the next version of one."""
-    received = await receive_file(ctx, _LARGEST_FILE_MB, ("metadata",))
+    received = await receive_file(ctx, rag.most_upload_mb(ctx.platform), ("metadata",))
     try:
         return await services.upload(ctx.caller, _note(received.fields.get("metadata", "")), received)
     finally:

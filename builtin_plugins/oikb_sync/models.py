@@ -14,7 +14,10 @@ Base: Any = plugin_base("oikb_sync")
 
 
 class SyncedFile(Base):
-    """A file that was uploaded for a path: its document, and the checksum that its source has for it."""
+    """A file that was uploaded for a path: its document, and the checksum that its source has for it.
+
+    Both are empty until the upload is complete; an empty checksum alone means: to be sent again.
+    """
 
     __tablename__ = "oikb_sync_file"
 

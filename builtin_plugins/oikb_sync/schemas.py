@@ -146,12 +146,21 @@ class SyncedPage(BaseModel):
     total: int
 
 
+def _check_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("contains a NUL character; remove it")
+    return text
+
+
+Storable = AfterValidator(_check_nul)
+
+
 class UploadNote(BaseModel):
     """What the synchronizer sends with a file."""
 
-    knowledge_id: str = Field(min_length=1, max_length=64)
-    file_hash: str = Field(min_length=1, max_length=255)
-    directory_id: Folder | None = None
+    knowledge_id: Annotated[str, Storable] = Field(min_length=1, max_length=64)
+    file_hash: Annotated[str, Storable] = Field(min_length=1, max_length=255)
+    directory_id: Annotated[Folder, Storable] | None = None
 
 
 def place_of(folder: str, filename: str) -> str:

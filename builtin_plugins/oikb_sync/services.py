@@ -25,7 +25,7 @@ from builtin_plugins.oikb_sync.schemas import (
     place_of,
 )
 from builtin_plugins.rag import api as rag
-from kernel.sdk import Caller, Unavailable, Unit, Unprocessable, utc_now
+from kernel.sdk import Caller, PlatformError, Unavailable, Unit, Unprocessable, utc_now
 from kernel.sdk.http import ReceivedFile
 
 _KEPT: Final = "kept:"
@@ -54,7 +54,7 @@ def _difference(manifest: Sequence[SourceFile], stored: dict[str, SyncedFile]) -
     wanted = {one.place: one for one in manifest}
     for place, one in wanted.items():
         row = stored.get(place)
-        if row is None:
+        if row is None or not row.document_id:
             added.append(NewFile(filename=one.filename, path=one.path))
         elif row.checksum != one.checksum:
             stale = _KEPT + row.document_id
@@ -72,36 +72,57 @@ def _difference(manifest: Sequence[SourceFile], stored: dict[str, SyncedFile]) -
 
 def _stale(row: SyncedFile) -> StaleFile:
     folder, _, name = row.path.rpartition("/")
-    return StaleFile(file_id=row.document_id, filename=name, path=folder)
+    return StaleFile(file_id=_id_of(row), filename=name, path=folder)
+
+
+def _id_of(row: SyncedFile) -> str:
+    """Its document, or the digest of its path if an upload was cut off, which may have left a document."""
+    return row.document_id or key_of(row.path).rpartition(":")[2]
 
 
 async def upload(caller: Caller, note: UploadNote, received: ReceivedFile) -> SyncedUpload:
     """Store a file as the document for its path, or as its next version; it is durable when this returns.
 
-    Raises what `put_document` raises.
+    The path is noted first, so that an upload that is cut off can be cleaned up. Raises what `put_document`
+    raises.
     """
+    base_id = note.knowledge_id
+    await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
     place = place_of(note.directory_id or "", received.filename)
     if len(place) > LONGEST_PATH:
         message = f"folder and name must have at most {LONGEST_PATH} characters"
         raise Unprocessable.field(("body", "metadata", "directory_id"), message)
     document = rag.PluginDocument(key_of(place), received.filename, rag.read_portions(received.staged.path))
-    document_id = await caller.platform.hooks.ask(rag.put_document, caller, note.knowledge_id, document)
+    await caller.platform.database.write(_begin, base_id, place)
+    try:
+        document_id = await caller.platform.hooks.ask(rag.put_document, caller, base_id, document)
+    except PlatformError:
+        await caller.platform.database.write(_forget, base_id, place, only_unfinished=True)
+        raise
     if document_id is None:
         raise Unavailable("Documents can't be stored now; try again later")
-    row = SyncedFile(
-        knowledge_base_id=note.knowledge_id,
-        path=place,
-        checksum=note.file_hash,
-        size_bytes=received.staged.size,
-        document_id=document_id,
-        changed_at=utc_now(),
-    )
-    await caller.platform.database.write(_store, row)
+    stored = await caller.platform.resource(rag.CATALOG).document(caller, base_id, key_of(place))
+    is_newest = stored.sha256 == received.staged.sha256  # otherwise another upload came after this one
+    checksum = note.file_hash if is_newest else ""
+    await caller.platform.database.write(_store, base_id, place, stored.id, checksum, received.staged.size)
     return SyncedUpload(id=document_id, filename=received.filename)
 
 
-def _store(unit: Unit, row: SyncedFile) -> None:
-    unit.session.merge(row)
+def _begin(unit: Unit, base_id: str, path: str) -> None:
+    unit.lock(f"oikb_sync.{base_id}")
+    if unit.session.get(SyncedFile, (base_id, path)) is None:
+        unfinished = SyncedFile(
+            knowledge_base_id=base_id, path=path, checksum="", size_bytes=0, document_id=""
+        )
+        unit.session.add(unfinished)
+
+
+def _store(unit: Unit, base_id: str, path: str, document_id: str, checksum: str, size_bytes: int) -> None:
+    """Note what was uploaded for a path, unless the path or the knowledge base was removed meanwhile."""
+    row = unit.session.get(SyncedFile, (base_id, path), with_for_update=True)
+    if row is not None:
+        row.document_id, row.checksum, row.size_bytes = document_id, checksum, size_bytes
+        row.changed_at = utc_now()
 
 
 async def clean_up(caller: Caller, base_id: str, file_ids: Sequence[str] | None) -> int:
@@ -114,7 +135,7 @@ async def clean_up(caller: Caller, base_id: str, file_ids: Sequence[str] | None)
     wanted = None if file_ids is None else set(file_ids)
     removed = 0
     for row in rows:
-        if wanted is not None and row.document_id not in wanted:
+        if wanted is not None and _id_of(row) not in wanted:
             continue
         await caller.platform.hooks.ask(rag.drop_document, caller, base_id, key_of(row.path))
         await caller.platform.database.write(_forget, base_id, row.path)
@@ -122,8 +143,10 @@ async def clean_up(caller: Caller, base_id: str, file_ids: Sequence[str] | None)
     return removed
 
 
-def _forget(unit: Unit, base_id: str, path: str) -> None:
+def _forget(unit: Unit, base_id: str, path: str, *, only_unfinished: bool = False) -> None:
     mine = (SyncedFile.knowledge_base_id == base_id) & (SyncedFile.path == path)
+    if only_unfinished:
+        mine = mine & (SyncedFile.document_id == "")
     unit.session.execute(delete(SyncedFile).where(mine))
 
 
@@ -138,6 +161,7 @@ async def list_files(caller: Caller, base_id: str) -> SyncedPage:
             meta={"name": row.path, "size": row.size_bytes, "file_hash": row.checksum},
         )
         for row in rows
+        if row.document_id
     ]
     return SyncedPage(items=items, total=len(items))
 

@@ -93,7 +93,7 @@ class FilePage(ListOut):
 class StaticChunking(BaseModel):
     """Sizes of passages."""
 
-    max_chunk_size_tokens: int = Field(ge=100, le=4096)
+    max_chunk_size_tokens: int = Field(ge=100, le=2048)
     chunk_overlap_tokens: int = Field(ge=0)
 
 

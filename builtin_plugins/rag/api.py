@@ -84,6 +84,7 @@ from builtin_plugins.rag.services.embedding import engine_changed as engine_chan
 from builtin_plugins.rag.services.loading import payload_of as payload_of
 from builtin_plugins.rag.services.loading import place_in as place_in
 from builtin_plugins.rag.services.loading import seen_bases as seen_bases
+from builtin_plugins.rag.services.records import most_upload_mb as most_upload_mb
 from builtin_plugins.rag.services.records import read_portions as read_portions
 from builtin_plugins.rag.services.records import write_kept as write_kept
 from kernel.sdk import hookspec

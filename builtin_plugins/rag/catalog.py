@@ -106,6 +106,18 @@ class DocumentCatalog(Protocol):
         """A file with the original bytes of a document. Raises Unavailable if the store has lost it."""
         ...
 
+    async def check_fields(
+        self,
+        caller: Caller,
+        knowledge_base_id: str,
+        values: Mapping[str, Any],
+        kinds: Mapping[str, FieldKind],
+    ) -> None:
+        """Declare the fields that the knowledge base lacks, of these kinds, and refuse values that they can't
+        have. Raises Unprocessable with the field as its place: ``body``, the name.
+        """
+        ...
+
     async def set_fields(
         self,
         caller: Caller,
@@ -116,8 +128,7 @@ class DocumentCatalog(Protocol):
     ) -> CatalogDocument:
         """Let these be all the values that people have set of a document; what a file or source says stays.
 
-        Fields that the knowledge base lacks are declared, of these kinds. Raises Unprocessable with the field
-        as its place: ``body``, the name.
+        Before that, they are checked, and fields declared, as `check_fields` does.
         """
         ...
 

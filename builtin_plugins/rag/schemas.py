@@ -311,6 +311,7 @@ class PipelineUpdate(SharingUpdate, Body):
         None, min_length=1, max_length=100
     )
     retrieval_config: RetrievalConfig | None = Field(None, description="Replaces the whole configuration.")
+    generation_config: GenerationConfig | None = Field(None, description="Replaces the whole configuration.")
 
 
 class PipelineCreated(BaseModel):

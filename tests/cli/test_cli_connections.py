@@ -17,7 +17,7 @@ KEY = "sk-0123456789-very-secret"
 async def administrator(cli: Cli, running: Running, home: Path) -> Terminal:
     """A command line of an administrator."""
     terminal = await signed_in(cli, running, home)
-    admin = await somebody(running, role="admin")
+    admin = await somebody(running, platform_admin=True)
     people = (await admin.get("/v1/auth/users?limit=500")).json()["items"]
     account = next(one["id"] for one in people if one["username"] == terminal.name)
     assert (await admin.patch(f"/v1/auth/users/{account}/role", json={"role": "admin"})).status == 200
@@ -47,8 +47,16 @@ async def test_doctor(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     """It names a connected server whose test fails, with the step, and says nothing of a key."""
     running = await start_platform("tenancy", "models", env={"PLATFORM_MODELS_NEARBY": ""})
     terminal = await administrator(cli, running, tmp_path / "client")
-    async with model_server(Script(models=("big",))) as server:
+    async with model_server(Script(models=("big",))) as server, model_server() as other:
         assert (await terminal("models", "connect", server.url, "--name", "gpu")).exit_code == 0
+        for url, name in ((other.url, "ollama"), (other.url, "ollama"), (server.url, "gpu")):
+            made = await terminal("models", "connect", url, "--json")
+            assert json.loads(made.stdout)["name"] == name
+        localhost = server.url.replace("127.0.0.1", "localhost")
+        made = await terminal("models", "connect", localhost, "--json")
+        assert json.loads(made.stdout)["name"] == "ollama-2"
+        for name in ("ollama", "ollama-2"):
+            assert (await terminal("models", "disconnect", name)).exit_code == 0
     findings = json.loads((await asyncio.to_thread(cli, "doctor", "--json")).stdout)
     [found] = [one for one in findings if one["check"] == "model server"]
     assert found["status"] == "warning"

@@ -96,7 +96,7 @@ async def _text(platform: Platform, model: str | None, passage: str) -> str | No
             inference.ChatMessage("system", _RULES.format(key=key)),
             inference.ChatMessage("user", f"<passage {key}>\n{shown}\n</passage {key}>"),
         ),
-        model=model or platform.hooks.ask_now(inference.choose_helper_model, platform=platform),
+        model=model or await platform.hooks.ask(inference.choose_helper_model, platform=platform),
         temperature=0.0,
         max_tokens=_TOKENS,
         options={"response_format": _FORM},

@@ -75,7 +75,7 @@ class ModelEngine:
 
     def missing(self) -> str | None:
         """What to set, if there is no runtime."""
-        return _REMEDY if self._ask(()) is None else None
+        return _REMEDY if self._ask((), self._model) is None else None
 
     def analyse(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         """Entities and relations of each text. Not for the event loop's own thread. Raises Unavailable."""
@@ -107,9 +107,11 @@ class ModelEngine:
     async def _written(self, text: str) -> str:
         key = secrets.token_hex(6)
         shown = f'<text key="{key}">\n{text}\n</text key="{key}">'
-        stream = self._ask(
-            (inference.ChatMessage("system", self._rules), inference.ChatMessage("user", shown))
+        messages = (inference.ChatMessage("system", self._rules), inference.ChatMessage("user", shown))
+        model = self._model or await self._platform.hooks.ask(
+            inference.choose_helper_model, platform=self._platform
         )
+        stream = self._ask(messages, model)
         if stream is None:
             raise Unavailable(_REMEDY)
         written = ""
@@ -128,14 +130,15 @@ class ModelEngine:
             raise Unavailable("The model runtime failed; the server's log says why") from None
         return written
 
-    def _ask(self, messages: Sequence[inference.ChatMessage]) -> inference.Generation | None:
+    def _ask(
+        self, messages: Sequence[inference.ChatMessage], model: str | None
+    ) -> inference.Generation | None:
         """The model's answer, requested when its first piece is awaited; None without a runtime."""
         return self._platform.hooks.ask_now(
             inference.generate_text,
             platform=self._platform,
             messages=messages,
-            model=self._model
-            or self._platform.hooks.ask_now(inference.choose_helper_model, platform=self._platform),
+            model=model,
             temperature=0.0,
             max_tokens=_TOKENS,
             options=self._options,

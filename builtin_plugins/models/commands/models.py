@@ -61,7 +61,7 @@ def try_model(as_json: AsJson = False) -> None:
 )
 def connect(
     url: Annotated[str, typer.Argument(help="Address of the server.")],
-    name: Annotated[str, typer.Option(help="Name of the connection.")] = "ollama",
+    name: Annotated[str | None, typer.Option(help="Name of the connection; without it, a free one.")] = None,
     model: Annotated[str | None, typer.Option(help="Its model that answers from now on.")] = None,
     key_stdin: Annotated[
         bool, typer.Option("--key-stdin", help="Read its API key from standard input.")

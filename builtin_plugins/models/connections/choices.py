@@ -17,12 +17,18 @@ async def list_choices(ctx: Context) -> ModelChoicesOut:
     """Models that write texts and that the caller may call, in the servers' order; none of a silent one."""
     models = ctx.resource(MODELS)
     await asyncio.gather(*(configured.look(_LISTED_FOR) for configured in models.all))
-    items = [
-        ModelChoice(model=f"{configured.name}/{info.id}", name=info.id, runtime=configured.name)
+    chats = [
+        (configured.name, info.id)
         for configured in models.all
         if not configured.failed
         for info in configured.listed
-        if not embeds(info.id) and await models.rules.permits(info.id)
+        if not embeds(info.id)
+    ]
+    permitted = await models.rules.permitted(name for _, name in chats)
+    items = [
+        ModelChoice(model=f"{server}/{name}", name=name, runtime=server)
+        for server, name in chats
+        if name in permitted
     ]
     default = await _default(models)
     return ModelChoicesOut(

@@ -39,12 +39,13 @@ class LiveServers:
         self._open: dict[str, _Open] = {}
         self._retired: list[tuple[float, AsyncExitStack]] = []
         self._changed = asyncio.Event()
+        self._changes = 0
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Follow changes during the block."""
-        with self._platform.notices.listening(CHANGED, lambda _: self._changed.set()):
+        with self._platform.notices.listening(CHANGED, self._note_change):
             await self.refresh()
             task = lasting("model connections", self._follow)
             try:
@@ -94,11 +95,17 @@ class LiveServers:
         for closing in due:
             await closing.aclose()
 
+    def _note_change(self, _name: str) -> None:
+        self._changes += 1
+        self._changed.set()
+
     async def _follow(self) -> None:
         while True:
             await self._changed.wait()
-            self._changed.clear()
-            await self.refresh()
+            changes = self._changes
+            await self.refresh()  # if it fails, the event stays set, and the task starts again
+            if self._changes == changes:
+                self._changed.clear()
 
     async def _close(self) -> None:
         for opened in self._open.values():

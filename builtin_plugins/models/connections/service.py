@@ -30,6 +30,7 @@ from builtin_plugins.models.connections.rows import (
     save_defaults,
 )
 from builtin_plugins.models.models import ModelConnection
+from builtin_plugins.models.names import canonical
 from builtin_plugins.models.schemas_connections import (
     ConnectionOut,
     ConnectionsOut,
@@ -122,7 +123,7 @@ async def connect(ctx: Context, name: str, wanted: ConnectionWanted) -> Connecti
         raise DefaultFixed()
     key = await _key(ctx, name, wanted)
     test = await check_server(ctx.platform, wanted.url, key, kind=wanted.kind, model=wanted.default_model)
-    model = wanted.default_model or _first_model(ctx, test)
+    model = wanted.default_model or _first_model(ctx, name, test)
     server = NamedRuntime(name, test.kind, wanted.url, key)
     await _write(ctx, save_connection, ctx.caller, ctx.resource(OWNER_SECRETS), server, model)
     items = (await list_connections(ctx)).items
@@ -180,9 +181,11 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-def _first_model(ctx: Context, test: ServerTest) -> str | None:
-    """The model that becomes the default because there was none."""
-    if ctx.resource(MODELS).defaults.answers or ctx.settings_of(ModelsSettings).answers_model:
+def _first_model(ctx: Context, name: str, test: ServerTest) -> str | None:
+    """The model that becomes the default, because there was none or this server has it no longer."""
+    server, _, model = (ctx.resource(MODELS).defaults.answers or f"{name}/").partition("/")
+    is_left = server != name or canonical(model) in {canonical(one) for one in test.models}
+    if is_left or ctx.settings_of(ModelsSettings).answers_model:
         return None
     chats = [model for model in test.models if not embeds(model)]
     return chats[0] if chats and (test.kind == "ollama" or len(chats) == 1) else None

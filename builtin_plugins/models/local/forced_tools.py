@@ -65,7 +65,7 @@ def _is_whole(text: str) -> bool:
     """Whether the call is complete: the limit may fall right after its last token."""
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -88,7 +88,7 @@ def _call(text: str) -> inference.ToolCallPart:
     try:
         found = json.loads(text)
         return inference.ToolCallPart(0, _new_id(), str(found["name"]), json.dumps(found["arguments"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise AnswerMalformed("its call of a tool was cut off") from None
 
 

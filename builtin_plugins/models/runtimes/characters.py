@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 
 class Characters:
     """Joins the halves of characters across the pieces of one text."""
@@ -30,3 +33,14 @@ def mended(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def parsed_json(text: bytes) -> Any:
+    """The value of a JSON text, without lone halves. Raises ValueError, also for too deep a nesting."""
+    try:
+        value = json.loads(text)
+        if b"\\ud" in text.lower():
+            return json.loads(mended(json.dumps(value, ensure_ascii=False)))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value

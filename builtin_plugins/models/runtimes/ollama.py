@@ -21,6 +21,7 @@ from builtin_plugins.models.runtimes.protocol import (
     PullProgress,
     RuntimeLimits,
     TextDelta,
+    usable,
 )
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
@@ -101,7 +102,7 @@ class OllamaRuntime:
         found = answer.get("models")
         if not isinstance(found, list):
             raise AnswerMalformed("it should list models")
-        return [_info(item) for item in found if isinstance(item, dict)]
+        return usable(_info(item) for item in found if isinstance(item, dict))
 
     async def describe(self, model: str) -> ModelDetails:
         """/api/show."""
@@ -195,7 +196,7 @@ def _names_unknown_model(body: object) -> bool:
 def _part(line: bytes, model: str) -> Json:
     try:
         part = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StreamBroken from error
     if isinstance(part, dict) and _NOT_THERE in str(part.get("error", "")):
         raise RuntimeLacksModel(model)
@@ -232,6 +233,10 @@ def _tokens(last: Mapping[str, Any]) -> int | None:
     return sum(known) if known else None
 
 
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 def _info(item: Mapping[str, Any]) -> ModelInfo:
     details = item.get("details")
     facts = details if isinstance(details, dict) else {}
@@ -239,7 +244,7 @@ def _info(item: Mapping[str, Any]) -> ModelInfo:
     return ModelInfo(
         id=str(item.get("name") or item.get("model") or ""),
         size_bytes=size if is_count(size) else None,
-        modified_at=item.get("modified_at"),
-        family=facts.get("family") or None,
-        parameter_size=facts.get("parameter_size") or None,
+        modified_at=_text(item.get("modified_at")),
+        family=_text(facts.get("family")),
+        parameter_size=_text(facts.get("parameter_size")),
     )

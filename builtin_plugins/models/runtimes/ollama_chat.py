@@ -99,7 +99,7 @@ def _given_call(call: Mapping[str, Any]) -> Json:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = {}
     return {"function": {"name": said.get("name", ""), "arguments": arguments or {}}}
 

@@ -24,6 +24,7 @@ from builtin_plugins.models.runtimes.protocol import (
     ModelInfo,
     RuntimeLimits,
     TextDelta,
+    usable,
 )
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
@@ -107,7 +108,7 @@ class OpenAIRuntime:
         found = answer.get("data")
         if not isinstance(found, list):
             raise AnswerMalformed("it should list models")
-        return [ModelInfo(id=str(item["id"])) for item in found if isinstance(item, dict) and item.get("id")]
+        return usable(ModelInfo(id=str(item.get("id") or "")) for item in found if isinstance(item, dict))
 
     async def describe(self, model: str) -> ModelDetails:
         """/v1/models/{model}."""
@@ -197,7 +198,7 @@ def _names_unknown_model(body: object) -> bool:
 def _chunk(event: str) -> Json:
     try:
         chunk = json.loads(event)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StreamBroken from error
     if not isinstance(chunk, dict) or "error" in chunk:
         raise StreamBroken

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from builtin_plugins.inference import api as inference
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Embeddings: TypeAlias = "NDArray[np.float32]"
+LONGEST_NAME: Final = 200
+MOST_MODELS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,12 @@ class ModelInfo:
     modified_at: str | None = None
     family: str | None = None
     parameter_size: str | None = None
+
+
+def usable(models: Iterable[ModelInfo]) -> list[ModelInfo]:
+    """Those of a server's models whose names can be stored, shown and sent: so many at most."""
+    named = (info for info in models if 0 < len(info.id) <= LONGEST_NAME and info.id.isprintable())
+    return list(islice(named, MOST_MODELS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
@@ -12,6 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from builtin_plugins.models.runtimes.characters import parsed_json
 from builtin_plugins.models.runtimes.errors import (
     AnswerMalformed,
     ModelRuntimeError,
@@ -170,7 +170,7 @@ def _objection(body: object) -> str:
 
 async def _error_body(reply: OutgoingReply) -> object:
     try:
-        return json.loads(await reply.read(_MAX_ERROR_BYTES))
+        return parsed_json(await reply.read(_MAX_ERROR_BYTES))
     except (ValueError, OutgoingError):
         return None
 
@@ -190,7 +190,7 @@ def _translated(broken: ModelRuntimeError) -> Iterator[None]:
 
 def _object(body: bytes) -> Json:
     try:
-        value = json.loads(body)
+        value = parsed_json(body)
     except ValueError as error:
         raise AnswerMalformed("it is not JSON") from error
     if not isinstance(value, dict):

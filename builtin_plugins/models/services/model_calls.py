@@ -146,6 +146,15 @@ class Models:
         """The model that answers where none is named: the operator's, the administrators' or the usual."""
         return self._settings.answers_model or self.defaults.answers or self._settings.llm_model
 
+    async def helper_model(self) -> str | None:
+        """The administrators' model for helping work, if there is one that the caller may call."""
+        model = self.defaults.helpers
+        if model is None:
+            return None
+        prefix, slash, rest = model.partition("/")
+        is_served = bool(slash) and any(configured.name == prefix for configured in self.all)
+        return model if await self.rules.permits(rest if is_served else model) else None
+
     def may_have(self, model: str | None) -> bool:
         """Whether there is anything to call: a server, or a file of that name.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,21 +58,25 @@ class Rules:
         return rule
 
     async def permits(self, model: str) -> bool:
-        """Whether the caller is among those who may call the model."""
-        rule, whose = await self._known.get(alias(model)), acting()
+        """Whether the caller may call the model."""
+        return await self._permits(model, await self._known.get(alias(model)), acting())
+
+    async def permitted(self, models: Iterable[str]) -> set[str]:
+        """Those of these models that the caller may call."""
+        rules, whose = await self._platform.database.read(_by_alias), acting()
+        return {model for model in models if await self._permits(model, rules.get(alias(model)), whose)}
+
+    async def _permits(self, model: str, rule: ModelLimits | None, whose: Acting | None) -> bool:
         try:
-            if rule.names_callers and whose is not None:
+            if rule is not None and rule.names_callers and whose is not None:
                 await self._check_caller(model, rule, whose)
         except ModelNotAllowed:
             return False
         return True
 
     async def _read(self, model: str) -> ModelLimits:
-        row = await self._platform.database.read(_find, model)
-        if row is None:
-            return ModelLimits()
-        users, roles = row.allowed_users or (), row.allowed_roles or ()
-        return ModelLimits(row.rate_limit, row.max_tokens, frozenset(users), frozenset(roles))
+        rules = await self._platform.database.read(_by_alias)
+        return rules.get(model) or ModelLimits()
 
     async def _check_caller(self, model: str, rule: ModelLimits, whose: Acting) -> None:
         principal = whose.principal
@@ -113,10 +117,15 @@ class Rules:
                 await asyncio.sleep(float(error.headers.get("Retry-After", "1")))
 
 
-def _find(session: Session, model: str) -> ModelRule | None:
-    """The rule on a model; its row may have any of the model's names, whichever the runtime listed."""
-    rows = session.scalars(select(ModelRule).order_by(ModelRule.model))
-    return next((row for row in rows if alias(row.model) == model), None)
+def _by_alias(session: Session) -> dict[str, ModelLimits]:
+    """All limits; a row may have any of its model's names, whichever the runtime listed."""
+    rows = session.scalars(select(ModelRule).order_by(ModelRule.model.desc()))
+    return {alias(row.model): _limits(row) for row in rows}
+
+
+def _limits(row: ModelRule) -> ModelLimits:
+    users, roles = row.allowed_users or (), row.allowed_roles or ()
+    return ModelLimits(row.rate_limit, row.max_tokens, frozenset(users), frozenset(roles))
 
 
 def _account(session: Session, account_id: int) -> Account | None:

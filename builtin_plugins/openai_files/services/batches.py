@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.openai_files.errors import BatchNotKnown
+from builtin_plugins.openai_files.errors import BatchNotKnown, FileNotKnown
 from builtin_plugins.openai_files.models import FileBatch, UploadedFile
 from builtin_plugins.openai_files.names import batch_name, file_name, key_of, row_in, store_name
 from builtin_plugins.openai_files.schemas import (
@@ -33,7 +33,15 @@ async def create(caller: Caller, store_id: str, wanted: BatchCreate, attempt: At
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
     found = await files_of(caller, wanted)
+    await _check_attributes(caller, base_id, wanted)
     return await add(caller, store_id, found, await id_for(caller, attempt, wanted, base_id))
+
+
+async def _check_attributes(caller: Caller, base_id: str, wanted: BatchCreate) -> None:
+    if not wanted.files:
+        await store_files.check_attributes(caller, base_id, wanted.attributes)
+    for at, one in enumerate(wanted.files):
+        await store_files.check_attributes(caller, base_id, one.attributes, "files", at)
 
 
 async def add(
@@ -78,6 +86,8 @@ async def _put(
         return "unsupported_file", str(error.detail)
     except rag.EmptyDocument:
         return "invalid_file", "The file is empty"
+    except FileNotKnown:
+        return "invalid_file", "The file was deleted meanwhile"
     except (rag.StorageLimit, PayloadTooLarge) as error:
         return "server_error", str(error.detail)
     return None

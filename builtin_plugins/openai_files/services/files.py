@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.openai_files.errors import FileNotKnown
@@ -94,7 +94,7 @@ async def list_page(caller: Caller, query: FileQuery) -> tuple[list[FileOut], bo
             UploadedFile,
             UploadedFile.created_at,
             UploadedFile.id,
-            scope.sees(UploadedFile),
+            _mine(scope),
             page,
             *only,
         )
@@ -115,14 +115,19 @@ async def among(caller: Caller, file_ids: Sequence[str]) -> dict[str, UploadedFi
     wanted = [row_in(one) for one in file_ids]
 
     def read(session: Session) -> dict[str, UploadedFile]:
-        query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id.in_(wanted))
+        query = select(UploadedFile).where(_mine(scope), UploadedFile.id.in_(wanted))
         return {row.id: row for row in session.scalars(query)}
 
     return await caller.platform.database.read(read)
 
 
+def _mine(scope: Scope) -> ColumnElement[bool]:
+    """The caller's own files: administrators manage knowledge bases, not what others have uploaded."""
+    return scope.sees(UploadedFile) & (UploadedFile.owner_id == scope.account_id)
+
+
 def _get(session: Session, scope: Scope, file_id: str) -> UploadedFile:
-    query = select(UploadedFile).where(scope.sees(UploadedFile), UploadedFile.id == row_in(file_id))
+    query = select(UploadedFile).where(_mine(scope), UploadedFile.id == row_in(file_id))
     found: UploadedFile | None = session.scalar(query)
     if found is None:
         raise FileNotKnown()
@@ -165,13 +170,18 @@ async def _document(caller: Caller, file_id: str) -> rag.CatalogDocument:
 async def remove(caller: Caller, file_id: str) -> None:
     """Delete a file, and the documents that were made of it where the caller may. Raises FileNotKnown."""
     found = await get(caller, file_id)
+    await _drop_documents(caller, found.id)
+    await caller.platform.database.write(_remove, caller.platform, found.id)
+    await _drop_documents(caller, found.id)  # of those who put it into a vector store meanwhile
+
+
+async def _drop_documents(caller: Caller, row_id: str) -> None:
     hooks = caller.platform.hooks
-    for entry in await caller.platform.resource(rag.CATALOG).keyed(caller, [key_of(found.id)]):
+    for entry in await caller.platform.resource(rag.CATALOG).keyed(caller, [key_of(row_id)]):
         try:
-            await hooks.ask(rag.drop_document, caller, entry.knowledge_base_id, key_of(found.id))
+            await hooks.ask(rag.drop_document, caller, entry.knowledge_base_id, key_of(row_id))
         except rag.NotOwner:
             continue
-    await caller.platform.database.write(_remove, caller.platform, found.id)
 
 
 def _remove(unit: Unit, platform: Platform, row_id: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from builtin_plugins.openai_files.errors import FileNotKnown
 from builtin_plugins.openai_files.models import UploadedFile
-from builtin_plugins.openai_files.names import file_of, key_of, row_in, store_name
+from builtin_plugins.openai_files.names import NOTHING, file_of, key_of, row_in, store_name
 from builtin_plugins.openai_files.schemas import (
     Attributes,
     ContentPage,
@@ -39,18 +41,28 @@ async def attach(caller: Caller, store_id: str, wanted: StoreFileCreate) -> Stor
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
     check_chunking(wanted.chunking_strategy)
-    return render(await put(caller, base_id, await files.get(caller, wanted.file_id), wanted.attributes))
+    file = await files.get(caller, wanted.file_id)
+    await check_attributes(caller, base_id, wanted.attributes)
+    return render(await put(caller, base_id, file, wanted.attributes))
 
 
 async def put(
     caller: Caller, base_id: str, file: UploadedFile, attributes: Attributes | None
 ) -> rag.CatalogDocument:
-    """The document of a file, which is stored durably, to be read. Raises what `put_document` raises."""
+    """The document of a file, which is stored durably, to be read; its attributes must be checked.
+
+    Raises FileNotKnown, and what `put_document` raises.
+    """
     path = await caller.platform.blobs.local(file.sha256)
+    if not await asyncio.to_thread(path.exists):
+        raise FileNotKnown()
     document = rag.PluginDocument(key_of(file.id), file.filename, rag.read_portions(path))
     document_id = await caller.platform.hooks.ask(rag.put_document, caller, base_id, document)
     if document_id is None:
         raise Unavailable("Documents can't be stored now; try again later")
+    if not await files.among(caller, [file.id]):  # it was deleted meanwhile, with its documents
+        await caller.platform.hooks.ask(rag.drop_document, caller, base_id, key_of(file.id))
+        raise FileNotKnown()
     if attributes:
         return await set_attributes(caller, base_id, document_id, attributes)
     return await caller.platform.resource(rag.CATALOG).document(caller, base_id, document_id)
@@ -67,12 +79,30 @@ async def set_attributes(
     caller: Caller, base_id: str, document_id: str, attributes: Attributes
 ) -> rag.CatalogDocument:
     """Let these be the attributes that were set of a document. Raises Unprocessable, NotOwner."""
-    try:
+    with _named_attributes("attributes"):
         return await caller.platform.resource(rag.CATALOG).set_fields(
-            caller, base_id, document_id, attributes, {name: _kind(one) for name, one in attributes.items()}
+            caller, base_id, document_id, attributes, _kinds(attributes)
         )
+
+
+async def check_attributes(
+    caller: Caller, base_id: str, attributes: Attributes | None, *place: str | int
+) -> None:
+    """Refuse attributes that no file can have, before anything is stored. Raises Unprocessable."""
+    if attributes:
+        with _named_attributes(*place, "attributes"):
+            await caller.platform.resource(rag.CATALOG).check_fields(
+                caller, base_id, attributes, _kinds(attributes)
+            )
+
+
+@contextmanager
+def _named_attributes(*place: str | int) -> Iterator[None]:
+    """Say of a field's mistake where the request has it."""
+    try:
+        yield
     except Unprocessable as error:
-        moved = [{**one, "loc": ["body", "attributes", *one["loc"][1:]]} for one in error.detail]
+        moved = [{**one, "loc": ["body", *place, *one["loc"][1:]]} for one in error.detail]
         raise Unprocessable(moved) from None
 
 
@@ -82,6 +112,10 @@ async def update(caller: Caller, store_id: str, file_id: str, attributes: Attrib
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
     found = await find(caller, base_id, file_id)
     return render(await set_attributes(caller, base_id, found.id, attributes))
+
+
+def _kinds(attributes: Attributes) -> dict[str, Any]:
+    return {name: _kind(one) for name, one in attributes.items()}
 
 
 def _kind(value: str | bool | float) -> Any:
@@ -94,7 +128,7 @@ async def find(caller: Caller, base_id: str, file_id: str) -> rag.CatalogDocumen
     """The document of a file, or the document with this id. Raises KnowledgeBaseNotFound, FileNotKnown."""
     catalog, row = caller.platform.resource(rag.CATALOG), row_in(file_id)
     await catalog.base(caller, base_id)
-    for name in (key_of(row), row):
+    for name in (key_of(row), row) if row != NOTHING else ():
         try:
             return await catalog.document(caller, base_id, name)
         except rag.DocumentNotFound:

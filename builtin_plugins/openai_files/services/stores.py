@@ -118,6 +118,7 @@ def _first_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> Mappin
 
 
 def _write_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> None:
+    unit.lock(f"openai_files.labels.{base_id}")
     unit.session.merge(StoreLabels(knowledge_base_id=base_id, labels=dict(labels)))
 
 

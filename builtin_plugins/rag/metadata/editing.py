@@ -133,6 +133,16 @@ def _change(
     return _document_metadata(unit.session, document_id)
 
 
+async def check(caller: Caller, kb_id: str, given: Mapping[str, object]) -> None:
+    """Refuse values that no document of a knowledge base can have. Raises Unprocessable."""
+    people = await look_up_people(caller, kb_id, [given])
+    fields = await caller.platform.database.read(fields_of, kb_id)
+    try:
+        GivenValues(fields, people).read(given)
+    except FieldRefused as error:
+        raise error.within() from None
+
+
 async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> MetadataEdited:
     """Change many documents by hand, in one transaction.
 

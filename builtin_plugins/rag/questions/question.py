@@ -174,7 +174,8 @@ class Model:
         if lacking := self._budget.lacks(_length(messages), max_tokens, keep=keep):
             self._trace.degrade(f"{what}: left out, as a question may cost at most {lacking}")
             return None
-        stream = self._ask(messages, temperature, max_tokens, options or {}, self._helper)
+        helper = await self._platform.hooks.ask(inference.choose_helper_model, platform=self._platform)
+        stream = self._ask(messages, temperature, max_tokens, options or {}, helper)
         if stream is None:
             return None
         seconds = self._budget.step_seconds
@@ -224,10 +225,6 @@ class Model:
                 ]
         self._trace.degrade(f"{what}: the model gave no valid JSON")
         return None
-
-    @property
-    def _helper(self) -> str | None:
-        return self._platform.hooks.ask_now(inference.choose_helper_model, platform=self._platform)
 
     def _ask(
         self,

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.catalog import BaseEntry, CatalogDocument
 from builtin_plugins.rag.cursors import CursorPage, read_cursor_page
-from builtin_plugins.rag.errors import DocumentNotFound
+from builtin_plugins.rag.errors import BuiltInField, DocumentNotFound
 from builtin_plugins.rag.metadata import declaring, editing
 from builtin_plugins.rag.metadata.kinds import FieldKind, nfc
 from builtin_plugins.rag.metadata.rendering import load_metadata
@@ -121,6 +121,21 @@ class StoredCatalog:
         """See `DocumentCatalog`."""
         return (await documents.content(caller, entry.knowledge_base_id, entry.id))[1]
 
+    async def check_fields(
+        self,
+        caller: Caller,
+        knowledge_base_id: str,
+        values: Mapping[str, Any],
+        kinds: Mapping[str, FieldKind],
+    ) -> None:
+        """See `DocumentCatalog`."""
+        await self.check_own(caller, knowledge_base_id)
+        known = {one.name for one in await declaring.list_fields(caller, knowledge_base_id)}
+        for name in values:
+            if nfc(name) not in known:
+                await _declare(caller, knowledge_base_id, name, kinds[name])
+        await editing.check(caller, knowledge_base_id, values)
+
     async def set_fields(
         self,
         caller: Caller,
@@ -130,12 +145,8 @@ class StoredCatalog:
         kinds: Mapping[str, FieldKind],
     ) -> CatalogDocument:
         """See `DocumentCatalog`."""
-        await self.check_own(caller, knowledge_base_id)
+        await self.check_fields(caller, knowledge_base_id, values, kinds)
         present = await editing.show(caller, knowledge_base_id, document_id)
-        known = {one.name for one in await declaring.list_fields(caller, knowledge_base_id)}
-        for name in values:
-            if nfc(name) not in known:
-                await _declare(caller, knowledge_base_id, name, kinds[name])
         by_hand = (name for name, origin in present.origins.items() if origin == "hand")
         gone = dict.fromkeys(by_hand)
         wanted = {**gone, **{nfc(name): value for name, value in values.items()}}
@@ -149,6 +160,8 @@ async def _declare(caller: Caller, base_id: str, name: str, kind: FieldKind) -> 
         await declaring.declare(caller, base_id, name, FieldPut(kind=kind))
     except Unprocessable as error:
         raise Unprocessable([{**one, "loc": ["body", name]} for one in error.detail]) from None
+    except BuiltInField as error:
+        raise Unprocessable.field(("body", name), str(error.detail)) from None
 
 
 def _base_entries(session: Session, scope: Scope, rows: Sequence[KnowledgeBase]) -> list[BaseEntry]:

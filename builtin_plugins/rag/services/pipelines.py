@@ -93,7 +93,7 @@ def _get(session: Session, scope: Scope, pipeline_id: str) -> PipelineOut:
 
 
 async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> PipelineOut:
-    """Change the name, the knowledge bases, how it retrieves, or the visibility.
+    """Change the name, the knowledge bases, how it retrieves or answers, or the visibility.
 
     Knowledge bases that the caller can't see stay until the list is sent.
 
@@ -110,6 +110,8 @@ def _update(unit: Unit, scope: Scope, pipeline_id: str, change: PipelineUpdate) 
     share_anew(found, scope, change)
     if change.retrieval_config is not None:
         found.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
+    if change.generation_config is not None:
+        found.generation_config = change.generation_config.model_dump(exclude_unset=True)
     if change.knowledge_base_ids is not None:
         _replace_sources(unit.session, scope, pipeline_id, change.knowledge_base_ids)
     if change.retrieval_config is not None or change.knowledge_base_ids is not None:

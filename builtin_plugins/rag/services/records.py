@@ -68,6 +68,11 @@ class Arrived:
     audience_settled: bool = False
 
 
+def most_upload_mb(platform: Platform) -> int:
+    """The most MB that the file of a document may have."""
+    return platform.settings_of(RagSettings).max_upload_size_mb
+
+
 async def write_kept(
     platform: Platform, work: Callable[Concatenate[Unit, P], T], *args: P.args, **named: P.kwargs
 ) -> T:

@@ -72,7 +72,7 @@ async def _written(platform: Platform, llm_model: str | None, texts: Sequence[st
         inference.generate_text,
         platform=platform,
         messages=(inference.ChatMessage("system", _RULES), inference.ChatMessage("user", blocks)),
-        model=llm_model or platform.hooks.ask_now(inference.choose_helper_model, platform=platform),
+        model=llm_model or await platform.hooks.ask(inference.choose_helper_model, platform=platform),
         temperature=0.0,
         max_tokens=_TOKENS,
         options={},

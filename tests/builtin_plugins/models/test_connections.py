@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -72,6 +73,15 @@ async def test_two_clicks(start_anywhere: Start) -> None:
     ]
 
 
+async def test_default_that_a_changed_server_lacks(start_platform: Start) -> None:
+    """The default moves on with the connection that runs it, and stays while it is still there."""
+    async with model_server(Script(models=("small",))) as old, model_server(Script(models=("big",))) as new:
+        _, admin = await administrator(start_platform)
+        for url, default in ((old.url, "gpu/small"), (old.url, "gpu/small"), (new.url, "gpu/big")):
+            await admin.put(f"{CONNECTIONS}/gpu", json={"url": url})
+            assert (await admin.get("/v1/models/defaults")).json()["answers"] == default
+
+
 async def test_another_process(start_anywhere: Start) -> None:
     """A process that runs already uses a new connection, and no longer one that was removed."""
     async with model_server(Script(answer="from cloud", models=("big",), api_key=KEY)) as cloud:
@@ -125,6 +135,7 @@ async def test_keys(start_anywhere: Start) -> None:
         (Script(), {"model": "other"}, "model_server_lacks_model"),
         (Script(start="hang"), {}, "model_server_silent"),
         (Script(start="garbage"), {}, "model_server_unlike"),
+        (Script(start=Refusal(200, "[" * 100_000)), {}, "model_server_unlike"),
         (Script(start=Refusal(404)), {}, "model_server_unlike"),
         (Script(start=Refusal(503)), {}, "model_server_failed"),
         (Script(), {"url": "http://169.254.169.254/latest"}, "model_server_forbidden"),
@@ -154,6 +165,7 @@ async def test_failing_steps(start_platform: Start, script: Script, body: dict[s
                 "http://..",
                 "http://[fe80::1%25eth0]",
                 "http://",
+                "http://xn--a.corp",
             )
         ),
         *((name, "http://127.0.0.1:9") for name in ("local", "GPU", "a" * 33)),
@@ -163,6 +175,25 @@ async def test_refused_fields(start_platform: Start, name: str, url: str) -> Non
     """What is no plain address, or no name of a server, is a 422 before anything is called."""
     _, admin = await administrator(start_platform)
     assert (await admin.put(f"{CONNECTIONS}/{name}", json={"url": url})).status == 422
+
+
+@pytest.mark.parametrize("key", ["", " ", "sk-1\nX-Other: 1", "sk-é", "sk 1"])
+async def test_keys_that_no_header_can_have(start_platform: Start, key: str) -> None:
+    _, admin = await administrator(start_platform)
+    answer = await admin.put(f"{CONNECTIONS}/gpu", json={"url": "http://127.0.0.1:9", "key": key})
+    assert (answer.status, answer.json()["detail"][0]["loc"]) == (422, ["body", "key"])
+
+
+async def test_names_that_no_model_can_have(start_anywhere: Start) -> None:
+    """What can't be stored or shown is left out, and a list without an end is cut."""
+    names = ["a\u0000", "x" * 300, "", "\u202ea", *(f"m{number}" for number in range(3_000))]
+    listed = json.dumps({"models": [{"name": name, "modified_at": {}} for name in names]})
+    async with model_server(Script(start=Refusal(200, listed))) as server:
+        _, admin = await administrator(start_anywhere)
+        saved = await admin.put(f"{CONNECTIONS}/gpu", json={"url": server.url})
+        assert saved.status == 200, saved.body
+        choices = (await admin.get("/v1/models/choices")).json()
+        assert (len(choices["items"]), choices["default"]) == (2_000, "gpu/m0")
 
 
 async def test_settings_win(start_platform: Start) -> None:
@@ -214,7 +245,7 @@ async def test_default_models(start_anywhere: Start) -> None:
         person = await somebody(running)
         await said(person)
         assert server.requests[-1].body["model"] == "big"
-        helper = running.platform.hooks.ask_now(inference.choose_helper_model, platform=running.platform)
+        helper = await running.platform.hooks.ask(inference.choose_helper_model, platform=running.platform)
         assert helper == "gpu/small"
         await admin.post("/v1/models/big/constraints", json={"allowed_roles": ["admin"]})
         choices = (await person.get("/v1/models/choices")).json()

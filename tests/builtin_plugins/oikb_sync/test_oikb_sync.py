@@ -14,6 +14,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import FormData
 
+from builtin_plugins.oikb_sync.models import SyncedFile
+from kernel.sdk import Unit
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, record, somebody, upload
 from tests.fakes.client_environments import environment_of
@@ -121,6 +123,30 @@ async def test_document_that_a_person_deleted_is_sent_again(synchronized: Synchr
     assert len((await synchronized.compare({"a.md": "# A"})).json()["added"]) == 1
 
 
+async def test_upload_that_was_cut_off(synchronized: Synchronized) -> None:
+    """Its document is sent again, or removed if its source has it no longer; before, it is not listed."""
+    await synchronized.send("a.md", "# A")
+    await synchronized.running.run_jobs()
+    await synchronized.running.platform.database.write(_cut_off, synchronized.base)
+    assert len((await synchronized.compare({"a.md": "# A"})).json()["added"]) == 1
+    listed = await synchronized.ann.get(f"{API}/knowledge/{synchronized.base}/files")
+    assert listed.json()["total"] == 0
+    (stale,) = (await synchronized.compare({})).json()["deleted"]
+    assert await synchronized.clean_up(stale["file_id"]) == 1
+    assert await synchronized.names() == set()
+
+
+def _cut_off(unit: Unit, base_id: str) -> None:
+    """What is stored if the process is killed after the document, before the path's checksum."""
+    row = unit.session.get_one(SyncedFile, (base_id, "a.md"))
+    row.document_id, row.checksum = "", ""
+
+
+async def test_refused_upload_leaves_no_path(synchronized: Synchronized) -> None:
+    assert (await synchronized.send("a.md", "")).status == 422
+    assert (await synchronized.compare({})).json()["deleted"] == []
+
+
 async def test_strangers_find_nothing(synchronized: Synchronized) -> None:
     other = await somebody(synchronized.running)
     refused = [await synchronized.compare({}, other), await synchronized.send("a.md", "# A", other)]
@@ -130,7 +156,14 @@ async def test_strangers_find_nothing(synchronized: Synchronized) -> None:
 
 @pytest.mark.parametrize(
     ("note", "field"),
-    [("", ""), ("{", ""), ('{"knowledge_id": "x"}', ".file_hash"), ('{"file_hash": "x"}', ".knowledge_id")],
+    [
+        ("", ""),
+        ("{", ""),
+        ('{"knowledge_id": "x"}', ".file_hash"),
+        ('{"file_hash": "x"}', ".knowledge_id"),
+        (r'{"knowledge_id": "x", "file_hash": "\u0000"}', ".file_hash"),
+        (r'{"knowledge_id": "x", "file_hash": "x", "directory_id": "\u0000"}', ".directory_id"),
+    ],
 )
 async def test_upload_without_its_note(synchronized: Synchronized, note: str, field: str) -> None:
     form = FormData({"metadata": note})

@@ -228,6 +228,16 @@ async def test_strangers_find_nothing(desk: StoreDesk) -> None:
     [
         ("vector_stores", {"expires_after": {"anchor": "last_active_at", "days": 1}}, "expires_after"),
         ("vector_stores", {"file_ids": ["file-x"]}, "file_ids.0"),
+        (
+            "vector_stores",
+            {
+                "chunking_strategy": {
+                    "type": "static",
+                    "static": {"max_chunk_size_tokens": 4096, "chunk_overlap_tokens": 0},
+                }
+            },
+            "chunking_strategy.static.max_chunk_size_tokens",
+        ),
         ("vector_stores/@/search", {"query": " "}, None),
         ("vector_stores/@/search", {"query": "x", "max_num_results": 51}, "max_num_results"),
         ("vector_stores/@/search", {"query": "x", "filters": {"type": "eq", "key": "no", "value": 1}}, None),
@@ -256,6 +266,40 @@ async def test_attributes_that_no_field_can_have(desk: StoreDesk) -> None:
                 file.id, vector_store_id=store.id, attributes={name: value}
             )
         assert error.value.param == f"attributes.{name}"
+
+
+@pytest.mark.parametrize("name", ["no-name", "filename", "source"])
+async def test_refused_attributes_leave_nothing_in_the_store(desk: StoreDesk, name: str) -> None:
+    from openai import UnprocessableEntityError
+
+    store = await desk.client.vector_stores.create(name="Empty")
+    files = [
+        await desk.client.files.create(file=named(f"{one}.md", one), purpose="assistants") for one in "ab"
+    ]
+    batch: Any = [{"file_id": files[0].id}, {"file_id": files[1].id, "attributes": {name: 1}}]
+    with pytest.raises(UnprocessableEntityError) as error:
+        await desk.client.vector_stores.files.create(store.id, file_id=files[0].id, attributes={name: 1})
+    assert error.value.param == f"attributes.{name}"
+    with pytest.raises(UnprocessableEntityError) as error:
+        await desk.client.vector_stores.file_batches.create(store.id, files=batch)
+    assert error.value.param == f"files.1.attributes.{name}"
+    assert (await desk.client.vector_stores.files.list(store.id)).data == []
+
+
+async def test_files_are_their_owners_alone(desk: StoreDesk) -> None:
+    """An administrator sees all knowledge bases, and lists and deletes only files of its own."""
+    made = await desk.client.files.create(file=named("mine.md", "# Mine"), purpose="assistants")
+    admin = await somebody(desk.running, role="admin")
+    assert made.id not in str((await admin.get("/v1/files")).json())
+    assert [(await call(f"/v1/files/{made.id}")).status for call in (admin.get, admin.delete)] == [404, 404]
+    assert (await desk.client.files.retrieve(made.id)) == made
+
+
+async def test_ids_that_are_none(desk: StoreDesk) -> None:
+    place = f"/v1/vector_stores/{(await desk.client.vector_stores.create(name='Ids')).id}/files"
+    for path in ("x", "file-", "x/content"):
+        assert (await desk.ann.get(f"{place}/{path}")).status == 404
+    assert [(await desk.ann.get(f"{place}?{side}=x")).status for side in ("after", "before")] == [404, 404]
 
 
 async def test_retried_upload_is_one_file(desk: StoreDesk) -> None:
@@ -312,3 +356,17 @@ async def test_blocking_client(desk: StoreDesk) -> None:
 
     with OpenAI(base_url=f"{desk.running.url}/v1", api_key=str(desk.ann.token), max_retries=0) as client:
         assert "130 EUR" in await desk.while_working(asyncio.to_thread(use, client))
+
+
+async def test_file_deleted_while_it_is_attached(desk: StoreDesk) -> None:
+    """Whichever comes first: what was deleted is in no store afterwards."""
+    store = await desk.client.vector_stores.create(name="Race")
+    for number in range(5):
+        file = await desk.client.files.create(file=named(f"{number}.md", f"# {number}"), purpose="assistants")
+        body = {"file_id": file.id}
+        attached, deleted = await asyncio.gather(
+            desk.ann.post(f"/v1/vector_stores/{store.id}/files", json=body),
+            desk.ann.delete(f"/v1/files/{file.id}"),
+        )
+        assert attached.status in (200, 404) and deleted.status == 200
+    assert (await desk.client.vector_stores.files.list(store.id)).data == []

@@ -176,7 +176,10 @@ class TestParameters:
         assert (await ask(stage.ann, chosen, HOTEL))["model_used"] == "tiny"
         assert (await ask(stage.ann, plain, HOTEL))["model_used"] == "small"
         assert (await stage.ask())["model_used"] == "llama3.2"
-        assert [body["model"] for body in stage.prompts] == ["large", "tiny", "small", "llama3.2"]
+        change = {"generation_config": {"model": "large"}}
+        assert (await stage.ann.patch(f"/v1/rag/pipeline/{chosen}", json=change)).status == 200
+        assert (await ask(stage.ann, chosen, HOTEL))["model_used"] == "large"
+        assert [body["model"] for body in stage.prompts] == ["large", "tiny", "small", "llama3.2", "large"]
 
     async def test_configuration_reaches_the_runtime(self, stage: Stage) -> None:
         """Temperature, length and further options, under the names of the protocol; defaults otherwise."""

@@ -139,6 +139,20 @@ async def test_what_was_found_is_not_embedded_again(stage: Stage, method: str) -
     assert not {source["text"] for source in answer["sources"]}.intersection(stage.embeddings.texts)
 
 
+async def test_helper_model_that_one_may_not_use(stage: Stage) -> None:
+    """Who may not call the administrators' model for helping work is helped by the one that answers."""
+    admin = await somebody(stage.running, role="admin")
+    limits = {"allowed_roles": ["admin"]}
+    assert (await admin.post("/v1/models/small/constraints", json=limits)).status in (200, 201)
+    chosen = {"answers": None, "helpers": "small"}
+    assert (await admin.put("/v1/models/defaults", json=chosen)).status == 200
+    try:
+        assert (await stage.ask("hyde"))["method"] == "hyde"
+        assert [body["model"] for body in stage.brain.bodies] == ["llama3.2", "llama3.2"]
+    finally:
+        await admin.put("/v1/models/defaults", json={**chosen, "helpers": None})
+
+
 class TestHyde:
     async def test_searches_for_what_the_model_imagines(self, stage: Stage) -> None:
         stage.brain.play(imagine="Company cars are washed on Fridays beside the door.")

@@ -124,14 +124,14 @@ def test_lists_of_file_servers_are_not_read_as_modes(
     """Their mode bits may allow what the list denies: nobody may read such a file."""
     file, read = root / "file.txt", os.getxattr
     file.write_text("x")
-    assert PathRules(root, USERS).readers_of("file.txt").everybody
+    assert AccessRules(root, USERS).readers_of("file.txt").everybody
 
     def of_server(path: Path, asked: str, **options: bool) -> bytes:
         return b"x" if (path, asked) == (file, name) else read(path, asked, **options)
 
     monkeypatch.setattr(os, "getxattr", of_server)
     with pytest.raises(OSError, match="unknown kind"):
-        PathRules(root, USERS).readers_of("file.txt")
+        AccessRules(root, USERS).readers_of("file.txt")
 
 
 def test_groups_stay_groups_where_they_say_it() -> None:
