@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernel.sdk import hookspec
 
 if TYPE_CHECKING:
-    from builtin_plugins.rag.api import Span
+    from builtin_plugins.rag.api import QuotedSpan
     from kernel.sdk import Caller, Platform, Unit
 
 
@@ -28,7 +28,7 @@ class TurnCitation:
     char_start: int
     char_end: int
     section: str | None = None
-    quotes: Sequence[Span] = ()
+    quotes: Sequence[QuotedSpan] = ()
 
 
 @dataclass(frozen=True, slots=True)

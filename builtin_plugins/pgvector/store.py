@@ -109,6 +109,11 @@ class PgVectorStore(SqlVectorStore):
         dense, text = both_legs(near, worded, query.k)
         return fuse(dense, text, query.k, hybrid_weight(words, query.meaning), query.unrelated)
 
+    @property
+    def kinds(self) -> Sequence[str]:
+        """Vectors have no files here."""
+        return ("text",)
+
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """Vectors are searched in the database; only words and groups have an index here."""
         indexes = self.indexes(record)

@@ -60,8 +60,8 @@ from builtin_plugins.rag.models import import_holder as import_holder
 from builtin_plugins.rag.passages import Draft as Draft
 from builtin_plugins.rag.passages import Passage as Passage
 from builtin_plugins.rag.passages import PathStep as PathStep
+from builtin_plugins.rag.passages import QuotedSpan as QuotedSpan
 from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
-from builtin_plugins.rag.passages import Span as Span
 from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
 from builtin_plugins.rag.rights.audiences import DocumentReaders as DocumentReaders
 from builtin_plugins.rag.rights.hooks import DocumentAudience as DocumentAudience

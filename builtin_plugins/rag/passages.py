@@ -19,7 +19,7 @@ DEPTH = 5
 """Passages that decide whether there is an answer, however many are shown."""
 
 
-class Span(NamedTuple):
+class QuotedSpan(NamedTuple):
     """A part of a document's text, in characters: `text[char_start:char_end]`."""
 
     char_start: int
@@ -75,7 +75,7 @@ class Passage:
     path: tuple[PathStep, ...] = ()
     child: int | None = None
     sections: Sections = ()
-    quotes: tuple[Span, ...] = ()
+    quotes: tuple[QuotedSpan, ...] = ()
 
     def by_page(self) -> Iterator[tuple[int | None, str]]:
         """Its pages, each with its part of the text."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels
 from builtin_plugins.vectors.locks import SharedLock
@@ -28,7 +28,7 @@ _LEAST_PER_LIST = 40  # with fewer, centroids are not worthwhile, and FAISS warn
 _TRAINING_PER_LIST = 64
 _LISTS_PROBED = 300  # a fixed number: time grows with the square root of the collection, recall falls slowly
 _BLOCK = 20_000
-_FEW = 200
+FEW = 200
 """Up to this many allowed labels, a set of them is faster than a mark for each vector."""
 
 
@@ -40,6 +40,8 @@ class DenseIndex:
 
     def __init__(self, dimension: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
         self.folder: Path | None = None
+        self.deleted = 0
+        self.stale = 0.0
         self._dimension = dimension
         self._exact_up_to = exact_up_to
         self._lock = SharedLock()
@@ -105,8 +107,10 @@ class DenseIndex:
         if k <= 0 or (among is not None and not len(among)):
             return Ranking.empty()
         with self._lock.read():
-            most = min(k, max(1, self._index.ntotal))
-            if among is not None and len(among) > _FEW and not self._approximate:
+            most = min(k, self._index.ntotal)
+            if not most:
+                return Ranking.empty()
+            if among is not None and len(among) > FEW and not self._approximate:
                 scores, labels = _search_marked(self._index, vector, most, among)
             else:
                 parameters = _parameters(self._index, self._approximate, among)
@@ -138,18 +142,28 @@ class DenseIndex:
             if self._missed is not None:
                 self._missed.append(change)
 
-    def _snapshot(self) -> tuple[Labels, npt.NDArray[np.float16]]:
-        import numpy as np
+    def labels(self) -> Labels:
+        """The labels [n] in the order of their vectors. Only while it is exact."""
+        with self._lock.read():
+            return _labels(self._index)
 
-        faiss = _faiss()
+    def content(self) -> tuple[Labels, npt.NDArray[np.float16]]:
+        """Labels [n] and vectors [n, dimension], copied. Only while it is exact."""
+        with self._lock.read():
+            return _labels(self._index), _halves(self._index, self._dimension)
+
+    def write_to(self, stream: IO[bytes]) -> None:
+        """Write the vectors without labels, as FAISS does. Only while it is exact. Raises RuntimeError."""
+        with self._lock.read():
+            write_index(self._index.index, stream)
+
+    def _snapshot(self) -> tuple[Labels, npt.NDArray[np.float16]]:
         with self._lock.write():
             self._missed = []
-            codes = faiss.vector_to_array(faiss.downcast_index(self._index.index).codes)
-            labels = faiss.vector_to_array(self._index.id_map)
-        return labels, codes.view(np.float16).reshape(-1, self._dimension)
+            return _labels(self._index), _halves(self._index, self._dimension)
 
     def _switch(self, labels: Labels, halves: npt.NDArray[np.float16]) -> None:
-        index = _approximate_index(self._dimension, labels, halves)
+        index = approximate_index(self._dimension, labels, halves)
         with self._lock.write():
             for change in self._missed or ():
                 change(index)
@@ -180,7 +194,7 @@ class DenseIndex:
         return vector[np.newaxis]
 
 
-def _faiss() -> Any:
+def limited_faiss() -> Any:
     """FAISS, loaded when first needed and limited to one thread.
 
     With two threads and other load, a query took a hundred times longer. OpenMP keeps the number per calling
@@ -192,15 +206,36 @@ def _faiss() -> Any:
     return faiss
 
 
+def write_index(index: Any, stream: IO[bytes]) -> None:
+    """Write an index of FAISS. Raises RuntimeError if the stream can't be written."""
+    faiss = limited_faiss()
+    faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
+
+
+def _labels(index: Any) -> Labels:
+    labels: Labels = limited_faiss().vector_to_array(index.id_map)
+    return labels
+
+
+def _halves(index: Any, dimension: int) -> npt.NDArray[np.float16]:
+    import numpy as np
+
+    faiss = limited_faiss()
+    codes = faiss.vector_to_array(faiss.downcast_index(index.index).codes)
+    halves: npt.NDArray[np.float16] = codes.view(np.float16).reshape(-1, dimension)
+    return halves
+
+
 def _exact_index(dimension: int) -> Any:
-    faiss = _faiss()
+    faiss = limited_faiss()
     return faiss.index_factory(dimension, "IDMap2,SQfp16", faiss.METRIC_INNER_PRODUCT)
 
 
-def _approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.float16]) -> Any:
+def approximate_index(dimension: int, labels: Labels, halves: npt.NDArray[np.float16]) -> Any:
+    """An index of FAISS that was trained on vectors [n, dimension] and has them under `labels` [n]."""
     import numpy as np
 
-    faiss = _faiss()
+    faiss = limited_faiss()
     lists = max(1, min(int(4 * np.sqrt(len(labels))), len(labels) // _LEAST_PER_LIST))
     index = faiss.index_factory(dimension, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(lists, _LISTS_PROBED)
@@ -227,19 +262,19 @@ def _replace(index: Any, labels: Labels, vectors: Vectors) -> None:
 
 
 def _add(index: Any, labels: Labels, vectors: Vectors) -> None:
-    _faiss()
+    limited_faiss()
     index.add_with_ids(vectors, labels)
 
 
 def _remove(index: Any, labels: Labels) -> None:
-    index.remove_ids(_faiss().IDSelectorBatch(labels))
+    index.remove_ids(limited_faiss().IDSelectorBatch(labels))
 
 
 def _search_marked(index: Any, vector: Vectors, k: int, among: Labels) -> tuple[Any, Any]:
     """Search the exact index with a bit for each of its vectors."""
     import numpy as np
 
-    faiss = _faiss()
+    faiss = limited_faiss()
     labels = faiss.vector_to_array(index.id_map)
     marks = np.packbits(np.isin(labels, among), bitorder="little")
     parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(marks))
@@ -248,7 +283,7 @@ def _search_marked(index: Any, vector: Vectors, k: int, among: Labels) -> tuple[
 
 
 def _parameters(index: Any, approximate: bool, among: Labels | None) -> Any:
-    faiss = _faiss()
+    faiss = limited_faiss()
     selector = None if among is None else faiss.IDSelectorBatch(among)
     if approximate:
         # With a filter, every list is read: few vectors are compared, and none is missed.

@@ -38,6 +38,8 @@ class GroupIndex:
         import numpy as np
 
         self.folder: Path | None = None
+        self.deleted = 0
+        self.stale = 0.0
         self._guard = threading.Lock()
         self._slots: dict[str, int] = {}
         self._labels: Labels = np.empty(0, np.int64)

@@ -39,7 +39,7 @@ async def find_indexes(platform: Platform) -> AsyncIterator[Finding]:
 def indexes_built_before(
     platform: Platform, session: Session, collections: Sequence[str], moment: datetime
 ) -> int:
-    """How many index files on this machine may still have words that were deleted at `moment`.
+    """How many index files on this machine may still have what was deleted at `moment`.
 
     Of these collections, and of dropped ones.
     """

@@ -40,8 +40,9 @@ _SPARE = 256 * 2**20  # bytes to leave free on the disk
 _SAVED = re.compile(r"(?P<kind>[a-z]+)-(?P<built>\d+)-(?P<token>[0-9a-f]{32})")
 _WORKING = re.compile(r"(?P<collection>\d+)-(?P<kind>[a-z]+)-(?P<built>\d+)-[0-9a-f]{32}")
 _UNFINISHED = "new-"
-_KEEP = "keep search indexes"
-_MARK = "deletions"  # in the folder of a collection: since when its files hold something deleted
+KEEP = "keep search indexes"
+"""The action that `try_again` repeats."""
+_MARK = "deletions"  # with a kind, in the folder of a collection: since when files hold something deleted
 
 
 class SavedIndex(NamedTuple):
@@ -85,7 +86,7 @@ class IndexFolders:
 
     def new_working(self, collection: int, kind: str, built_at: float) -> Path | None:
         """An empty folder of this process; None if there can't be one."""
-        with self.blame(_KEEP):
+        with self.blame(KEEP):
             own = self._roomy_folder()
             folder = own / f"{collection}-{kind}-{int(built_at * 1000)}-{uuid.uuid4().hex}"
             folder.mkdir(mode=0o700)
@@ -94,8 +95,8 @@ class IndexFolders:
 
     def try_again(self) -> None:
         """Find out whether what kept this process from having folders has ended."""
-        if _KEEP in self._faults:
-            with self.blame(_KEEP):
+        if KEEP in self._faults:
+            with self.blame(KEEP):
                 self._roomy_folder()
 
     def bind(self, index: object, folder: Path) -> None:
@@ -165,12 +166,12 @@ class IndexFolders:
         """The collections of which anything is saved."""
         return {int(path.name) for path in _entries(self._root / "saved") if path.name.isdecimal()}
 
-    def mark(self, collection: int) -> float:
+    def mark(self, collection: int, kind: str) -> float:
         """For how many seconds files have been known to hold something deleted, from the first call.
 
         If the clock was set back since, nobody knows: infinitely many.
         """
-        mark = self._of(collection) / _MARK
+        mark = self._of(collection) / f"{_MARK}.{kind}"
         with suppress(OSError):
             if not mark.exists():
                 mark.parent.mkdir(exist_ok=True, mode=0o700)
@@ -180,10 +181,10 @@ class IndexFolders:
             return age if age >= 0 else math.inf
         return math.inf
 
-    def unmark(self, collection: int) -> None:
-        """Nothing deleted is in the files any more."""
+    def unmark(self, collection: int, kind: str) -> None:
+        """Nothing deleted is in the files of this kind any more."""
         with suppress(OSError):
-            (self._of(collection) / _MARK).unlink(missing_ok=True)
+            (self._of(collection) / f"{_MARK}.{kind}").unlink(missing_ok=True)
 
     def drop(self, collection: int) -> None:
         """Remove what is saved of a collection, and what is left of processes that were killed."""
@@ -214,12 +215,19 @@ class IndexFolders:
             for number, at in built
         )
 
-    def sweep_saved(self, collection: int, tokens: Collection[str]) -> None:
-        """Remove what was never finished, and what the database doesn't know; only in its `turn`."""
+    def sweep_saved(self, collection: int, tokens: Collection[str], kinds: Collection[str]) -> None:
+        """Remove what was never finished, what the database doesn't know, and what the store doesn't use;
+        only in its `turn`.
+        """
         for path in _entries(self._of(collection)):
             match = _SAVED.fullmatch(path.name)
-            if path.name.startswith(_UNFINISHED) or (match is not None and match["token"] not in tokens):
+            unused = match is not None and (match["token"] not in tokens or match["kind"] not in kinds)
+            if unused or path.name.startswith(_UNFINISHED):
                 shutil.rmtree(path, ignore_errors=True)
+
+    def remove(self, saved: SavedIndex) -> None:
+        """Remove a saved index; only in the `turn` of its collection."""
+        shutil.rmtree(saved.folder, ignore_errors=True)
 
     def size(self) -> int:
         """Bytes of what is saved."""

@@ -25,9 +25,12 @@ log = logging.getLogger("platform.vectors")
 WORTH_SAVING = 2000
 """Points from which a collection's indexes are kept in files; fewer are loaded in 0.3 seconds."""
 
+FORM = "form"
+"""The parameter of an index that took long to prepare: how. It is saved in place of one without."""
+
 _ATTEMPTS = 20
 _PAUSE = 0.1  # seconds, while another process saves
-_MOST_TOKENS = 200  # of a collection, the latest: as many machines can use one database
+_MOST_TOKENS = 400  # of a collection, the latest: two for each of 200 machines that use one database
 
 
 class FiledIndex(Protocol):
@@ -61,13 +64,18 @@ class IndexShelf(Generic[F]):
         folders: IndexFolders,
         kind: str,
         software: Callable[[], str],
-        make: Callable[[Path | None, Mapping[str, str]], F],
+        make: Callable[[Path, Mapping[str, str]], F],
+        worth_saving_again: float = 0.0,
     ) -> None:
-        """`make` opens the index in a folder; `software` names all that the files' content depends on."""
+        """`make` opens the index in a folder; `software` names all that the files' content depends on.
+
+        `worth_saving_again` is the share of points that must have changed before the files are replaced.
+        """
         self.folders = folders
         self.kind = kind
         self._software = software
         self._make = make
+        self.worth_saving_again = worth_saving_again
 
     async def new(self, database: Database, record: CollectionRecord) -> tuple[F, float] | None:
         """An empty index in a folder, and its time of building: all that was deleted before is gone from
@@ -97,8 +105,8 @@ class IndexShelf(Generic[F]):
         database: Database,
         record: CollectionRecord,
         unchanged: Callable[[], AbstractAsyncContextManager[OpenedIndex[F]]],
-    ) -> int | None:
-        """Replace what is saved, unless another process did; returns the saved version.
+    ) -> bool:
+        """Replace what is saved; False if another process has saved what is as good.
 
         `unchanged` yields the index, and nobody changes it during the block.
         """
@@ -108,20 +116,20 @@ class IndexShelf(Generic[F]):
                     if free:
                         return await self._save(database, record, unchanged)
                 await asyncio.sleep(_PAUSE)
-        return None
+        return True
 
     async def _save(
         self,
         database: Database,
         record: CollectionRecord,
         unchanged: Callable[[], AbstractAsyncContextManager[OpenedIndex[F]]],
-    ) -> int | None:
+    ) -> bool:
         before = await asyncio.to_thread(self.folders.saved, record.id, self.kind)
         folder = await asyncio.to_thread(self.folders.new_saved, record.id)
         try:
             async with unchanged() as opened:
                 if before is not None and _covers(before.manifest, opened):
-                    return before.manifest.version
+                    return False
                 await asyncio.to_thread(opened.built.link_to, folder)
                 version, built_at = opened.version, opened.built_at
                 deleted, parameters = opened.built.deleted, dict(opened.built.parameters)
@@ -137,10 +145,9 @@ class IndexShelf(Generic[F]):
                 parameters=parameters,
                 files=await asyncio.to_thread(checksums, folder),
             )
-            if not await database.write(_note, manifest, None if before is None else before.manifest.token):
-                return None
-            await asyncio.to_thread(self.folders.publish, folder, manifest)
-            return manifest.version
+            if await database.write(_note, manifest, None if before is None else before.manifest.token):
+                await asyncio.to_thread(self.folders.publish, folder, manifest)
+            return True
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -175,6 +182,9 @@ class IndexShelf(Generic[F]):
 def _covers(saved: IndexManifest, opened: OpenedIndex[Any]) -> bool:
     """Whether what another process has saved is at least as good."""
     if saved.built_at > time.time():  # the clock was set back
+        return False
+    form = opened.built.parameters.get(FORM)
+    if form and saved.parameters.get(FORM) != form:
         return False
     return saved.version >= opened.version and saved.built_at >= opened.built_at
 

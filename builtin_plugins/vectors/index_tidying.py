@@ -1,27 +1,26 @@
 """Keeps what was deleted from staying in the files of search indexes, and removes files that nothing needs.
 
-tantivy keeps the words of removed texts in its files until it merges them, which nobody can ask it to do. So
-an index that holds such words is built again from the rows, by one process of the machine; the others open
-the result.
+tantivy keeps the words of removed texts in its files until it merges them, which nobody can ask it to do; the
+files of vectors never change. So an index that holds such words or vectors is built again from the rows, by
+one process of the machine; the others open the result.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.index_folders import IndexFolders, SavedIndex
-from builtin_plugins.vectors.indexes import CollectionIndexes
+from builtin_plugins.vectors.indexes import CollectionIndexes, Follower
 from builtin_plugins.vectors.models import CollectionRecord, SavedIndexRecord, TombstoneRecord
 from builtin_plugins.vectors.purging import DROPPED
 from kernel.sdk import Database
 
 _LEAST_PAUSE = 0.1
-_TEXT = "text"
 
 
 class IndexOwner(Protocol):
@@ -33,13 +32,17 @@ class IndexOwner(Protocol):
     def forget(self, collection_id: int) -> None:
         """The collection is gone."""
 
-    async def renew_words(self, collection: str) -> None:
-        """Build the index of words again from the rows, and save it."""
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of indexes that are kept in files."""
 
-    async def save_words(self, collection: str) -> None:
-        """Save the index of words as it is."""
+    async def renew(self, collection: str, kind: str) -> None:
+        """Build an index again from the rows, and save it."""
 
-    async def reopen_words(self, collection: str) -> None:
+    async def save(self, collection: str, kind: str) -> None:
+        """Save an index as it is."""
+
+    async def reopen(self, collection: str, kind: str) -> None:
         """Use what another process has saved."""
 
 
@@ -79,53 +82,59 @@ class IndexTidying:
             await self._look_at(number)
 
     async def _look_at(self, number: int) -> None:
-        state, saved = await self._saved_here(number)
+        state = await self._swept(number)
         if state is None:
             self._owner.forget(number)
             await asyncio.to_thread(self._folders.drop, number)
             return
-        own = self._owner.loaded().get(number)
+        for kind in self._owner.kinds:
+            await self._look_at_kind(number, kind, state)
+
+    async def _look_at_kind(self, number: int, kind: str, state: _CollectionState) -> None:
+        saved = await asyncio.to_thread(self._folders.saved, number, kind)
+        loaded = self._owner.loaded().get(number)
+        own = None if loaded is None else loaded.kept[kind]
         old = saved is not None and (
             saved.manifest.deleted > 0 or state.removed_since(saved.manifest.version)
         )
         behind = own is not None and _holds_deleted(own, state)
         if not old and not behind:
             if saved is not None:  # otherwise another process may wait for the mark to be due
-                await asyncio.to_thread(self._folders.unmark, number)
+                await asyncio.to_thread(self._folders.unmark, number, kind)
             elif own is not None and own.filed:
-                await self._owner.save_words(state.name)
+                await self._owner.save(state.name, kind)
         elif saved is not None and not old:
-            await self._owner.reopen_words(state.name)
-        elif await asyncio.to_thread(self._folders.mark, number) >= self._folders.clear_within / 4:
+            await self._owner.reopen(state.name, kind)
+        elif await asyncio.to_thread(self._folders.mark, number, kind) >= self._folders.clear_within / 4:
             with self._folders.turn(number, "renewing") as free:
                 if free:
-                    await self._owner.renew_words(state.name)
+                    await self._owner.renew(state.name, kind)
                     await self._remove(number, saved)
 
-    async def _saved_here(self, number: int) -> tuple[_CollectionState | None, SavedIndex | None]:
-        """The collection, None if it is gone, and what is saved of it.
+    async def _swept(self, number: int) -> _CollectionState | None:
+        """The collection; None if it is gone.
 
         What was saved of another database, or of another past of this one, is removed.
         """
         with self._folders.turn(number, "saving") as free:
             state = await self._database.read(_state, number)
             if free and state is not None:
-                await asyncio.to_thread(self._folders.sweep_saved, number, state.tokens)
-        return state, await asyncio.to_thread(self._folders.saved, number, _TEXT)
+                sweep = self._folders.sweep_saved
+                await asyncio.to_thread(sweep, number, state.tokens, self._owner.kinds)
+        return state
 
     async def _remove(self, number: int, old: SavedIndex | None) -> None:
         """Remove a saved index that could not be replaced: the collection is small now, or the disk full."""
+        if old is None:
+            return
         with self._folders.turn(number, "saving") as free:
-            present = await asyncio.to_thread(self._folders.saved, number, _TEXT)
-            if free and old is not None and present == old:
-                await asyncio.to_thread(self._folders.sweep_saved, number, ())
+            present = await asyncio.to_thread(self._folders.saved, number, old.manifest.kind)
+            if free and present == old:
+                await asyncio.to_thread(self._folders.remove, old)
 
 
-def _holds_deleted(own: CollectionIndexes, state: _CollectionState) -> bool:
-    index = own.text.index
-    if index is None or index.folder is None:
-        return False
-    return index.deleted > 0 or state.removed_since(own.text.version)
+def _holds_deleted(own: Follower[Any], state: _CollectionState) -> bool:
+    return own.filed and (own.deleted > 0 or state.removed_since(own.version))
 
 
 def _state(session: Session, number: int) -> _CollectionState | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from builtin_plugins.vectors.fusion import Labels
+from builtin_plugins.vectors.fusion import Labels, Ranking
 from builtin_plugins.vectors.groups import GroupIndex
 from builtin_plugins.vectors.index_saving import WORTH_SAVING, IndexShelf, OpenedIndex
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
@@ -28,13 +28,19 @@ if TYPE_CHECKING:
     import numpy as np
 
     from builtin_plugins.vectors.dense import DenseIndex
+    from builtin_plugins.vectors.dense_files import SegmentedDenseIndex
     from builtin_plugins.vectors.index_folders import IndexFolders
     from builtin_plugins.vectors.text import InLanguage, TextIndex
 
 log = logging.getLogger("platform.vectors")
 
+DENSE, TEXT = "dense", "text"
+"""Kinds of indexes that are kept in files."""
+
 _BATCH = 5000
 _WORTH_SAVING_AGAIN = 1000  # changed points, with which an opened index catches up in 0.2 seconds
+_MOST_STALE = 0.2
+_DENSE_SHARE = 0.05  # of changed vectors: each time adds a file that every search reads
 _HIGHEST = 2**62  # above every label
 
 Place = tuple[int, int]
@@ -46,13 +52,19 @@ _FIRST: Place = (0, _HIGHEST)
 class Derived(Protocol):
     """The common interface of the indexes. All methods may be called from any thread.
 
-    `folder` is where its files are; None in memory.
+    `folder` is where its files are; None in memory. `deleted` counts what was deleted and is still in them.
+    `stale` is the share of removed points that still cost something, 0 to 1.
     """
 
     folder: Path | None
 
+    deleted: int
+
     @property
     def count(self) -> int: ...
+
+    @property
+    def stale(self) -> float: ...
 
     def begin_loading(self) -> None: ...
 
@@ -61,6 +73,20 @@ class Derived(Protocol):
     def add(self, labels: Any, values: Any, /) -> None: ...
 
     def remove(self, labels: Any, /) -> None: ...
+
+
+class VectorIndex(Derived, Protocol):
+    """An index of vectors."""
+
+    @property
+    def approximate(self) -> bool: ...
+
+    @property
+    def wants_approximate(self) -> bool: ...
+
+    def build_approximate(self) -> bool: ...
+
+    def search(self, query: Any, k: int, allowed: Any = None, /) -> Ranking: ...
 
 
 I = TypeVar("I", bound=Derived)  # noqa: E741
@@ -123,7 +149,20 @@ class Follower(Generic[I]):
     @property
     def wants_saving(self) -> bool:
         """Whether enough has changed in its files since they were saved."""
-        return self.filed and self._unsaved >= _WORTH_SAVING_AGAIN
+        index, shelf = self._index, self._shelf
+        if index is None or shelf is None or index.folder is None:
+            return False
+        return self._unsaved >= max(_WORTH_SAVING_AGAIN, shelf.worth_saving_again * index.count)
+
+    @property
+    def deleted(self) -> int:
+        """How many points were deleted whose content may still be in the files."""
+        return 0 if self._index is None else self._index.deleted
+
+    @property
+    def wants_renewal(self) -> bool:
+        """Whether it should be built again from the rows."""
+        return self._index is not None and (self._index.stale > _MOST_STALE or self.outgrown)
 
     async def load(self, database: Database, record: CollectionRecord) -> None:
         """Open what was saved, or build an index from the rows."""
@@ -175,9 +214,14 @@ class Follower(Generic[I]):
         database: Database,
         record: CollectionRecord,
         hold: Callable[[], AbstractAsyncContextManager[None]],
-    ) -> None:
-        """Save the files of the index; `hold` keeps others from changing it."""
+    ) -> bool:
+        """Save the files of the index; `hold` keeps others from changing it.
+
+        Returns False if another process has saved files that are as good.
+        """
         shelf = self._shelf
+        if shelf is None:
+            return True
 
         @asynccontextmanager
         async def unchanged() -> AsyncIterator[OpenedIndex[Any]]:
@@ -185,8 +229,7 @@ class Follower(Generic[I]):
                 self._unsaved = 0
                 yield OpenedIndex(self._index, self._version, self._built_at)
 
-        if shelf is not None:
-            await shelf.save(database, record, unchanged)
+        return await shelf.save(database, record, unchanged)
 
     def catch_up(self, session: Session, record: CollectionRecord) -> I:
         """The index, brought to at least the version of `record` as the session sees it."""
@@ -257,26 +300,57 @@ class CollectionIndexes:
     """The indexes of one collection, each made when first needed: of vectors, of words, of groups."""
 
     def __init__(self, dimension: int, exact_up_to: int, folders: IndexFolders | None = None) -> None:
-        self.dense: Follower[DenseIndex] = Follower(
-            (PointRecord.vector,),
-            lambda: _new_dense(dimension, exact_up_to),
-            lambda rows: _decode([vector for (vector,) in rows], dimension),
-        )
-        self.text: Follower[TextIndex] = text_follower(folders)
+        self._fresh: dict[str, Callable[[], Follower[Any]]] = {
+            DENSE: lambda: _dense_follower(dimension, exact_up_to, folders),
+            TEXT: lambda: _text_follower(folders),
+        }
+        self.kept: dict[str, Follower[Any]] = {kind: make() for kind, make in self._fresh.items()}
+        """By kind, the indexes that are kept in files."""
         self.groups: Follower[GroupIndex] = Follower(
             (PointRecord.group_key,), GroupIndex, lambda rows: [group for (group,) in rows]
         )
 
     @property
+    def dense(self) -> Follower[VectorIndex]:
+        """The index of vectors."""
+        return self.kept[DENSE]
+
+    @property
+    def text(self) -> Follower[TextIndex]:
+        """The index of words."""
+        return self.kept[TEXT]
+
+    @property
     def filed(self) -> bool:
         """Whether an index has files."""
-        return self.text.filed
+        return any(index.filed for index in self.kept.values())
+
+    def fresh(self, kind: str) -> Follower[Any]:
+        """An empty index of a kind, to load or to build."""
+        return self._fresh[kind]()
 
 
-def text_follower(folders: IndexFolders | None = None) -> Follower[TextIndex]:
-    """An empty text index, to load or to catch up."""
-    shelf = None if folders is None else IndexShelf(folders, "text", text_software, _text_in)
+def _text_follower(folders: IndexFolders | None) -> Follower[TextIndex]:
+    shelf = None if folders is None else IndexShelf(folders, TEXT, text_software, _text_in)
     return Follower((PointRecord.text, PointRecord.payload), _text_in, _in_languages, shelf)
+
+
+def _dense_follower(dimension: int, exact_up_to: int, folders: IndexFolders | None) -> Follower[VectorIndex]:
+    shelf: IndexShelf[Any] | None = None
+    if folders is not None:
+        shelf = IndexShelf(
+            folders,
+            DENSE,
+            partial(_dense_software, dimension),
+            partial(_dense_in, dimension, exact_up_to),
+            _DENSE_SHARE,
+        )
+    return Follower(
+        (PointRecord.vector,),
+        lambda: _new_dense(dimension, exact_up_to),
+        lambda rows: _decode([vector for (vector,) in rows], dimension),
+        shelf,
+    )
 
 
 def _tombstones(session: Session, record: CollectionRecord, after: int) -> Labels:
@@ -301,6 +375,20 @@ def _new_dense(dimension: int, exact_up_to: int) -> DenseIndex:
     from builtin_plugins.vectors.dense import DenseIndex
 
     return DenseIndex(dimension, exact_up_to=exact_up_to)
+
+
+def _dense_in(
+    dimension: int, exact_up_to: int, folder: Path, parameters: Mapping[str, str]
+) -> SegmentedDenseIndex:
+    from builtin_plugins.vectors.dense_files import SegmentedDenseIndex
+
+    return SegmentedDenseIndex(dimension, folder, parameters, exact_up_to=exact_up_to)
+
+
+def _dense_software(dimension: int) -> str:
+    from builtin_plugins.vectors.dense_files import dense_software
+
+    return dense_software(dimension)
 
 
 def _in_languages(rows: list[Any]) -> list[InLanguage]:

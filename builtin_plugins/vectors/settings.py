@@ -28,7 +28,7 @@ class VectorSettings(Settings):
         3600.0,
         ge=1,
         validation_alias=env("PLATFORM_VECTORS_CLEAR_SECONDS"),
-        description="Within this time, words of deleted documents are gone from the files of saved search "
-        "indexes, while the platform runs; building such an index again takes about 10 seconds of one core "
-        "for 100,000 passages.",
+        description="Within this time, words and vectors of deleted documents are gone from the files of "
+        "saved search indexes, while the platform runs; building such an index again takes about 10 seconds "
+        "of one core for 100,000 passages.",
     )

@@ -12,6 +12,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -23,9 +24,10 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
 from builtin_plugins.vectors.groups import KeptSelections, group_names
-from builtin_plugins.vectors.index_folders import IndexFolders
+from builtin_plugins.vectors.index_folders import KEEP, IndexFolders
+from builtin_plugins.vectors.index_saving import FORM
 from builtin_plugins.vectors.index_tidying import IndexTidying
-from builtin_plugins.vectors.indexes import CollectionIndexes, Follower, text_follower
+from builtin_plugins.vectors.indexes import DENSE, TEXT, CollectionIndexes, Follower, VectorIndex
 from builtin_plugins.vectors.locks import AsyncSharedLock
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.point_rows import (
@@ -53,12 +55,10 @@ from kernel.sdk import Database, Unit, in_abandonable_thread, lasting, off_the_l
 from kernel.sdk.storage import insert_new
 
 if TYPE_CHECKING:
-    from builtin_plugins.vectors.dense import DenseIndex
     from builtin_plugins.vectors.text import TextIndex
 
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
-_MOST_STALE = 0.2
 UNSEARCHED = "none"
 """The engine of a collection of retired points, whose vectors may be of several engines."""
 _CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
@@ -236,56 +236,86 @@ class SqlVectorStore:
 
     def _look_after(self, collection: str, record: CollectionRecord) -> None:
         """Start the background work that the indexes need at their present size."""
-        indexes = self.indexes(record)
-        dense, text = indexes.dense.index, indexes.text.index
+        kept = self.indexes(record).kept
+        dense = kept[DENSE].index
         if dense is not None and dense.wants_approximate:
             name = f"building the approximate index of {collection}"
-            self._upkeep.begin(name, lambda: in_abandonable_thread(dense.build_approximate))
-        words = indexes.text
-        if text is not None and (text.stale > _MOST_STALE or words.outgrown):
-            name = f"rebuilding the index of words of {collection}"
-            self._upkeep.begin(name, lambda: self.renew_words(collection))
-        elif words.wants_saving:
-            name = f"saving the index of words of {collection}"
-            self._upkeep.begin(name, lambda: self._save_words(collection, record, words))
+            self._upkeep.begin(name, lambda: self._approximate(collection, record))
+        for kind, index in kept.items():
+            if index.wants_renewal:
+                name = f"rebuilding the {kind} index of {collection}"
+                self._upkeep.begin(name, partial(self.renew, collection, kind))
+            elif index.wants_saving:
+                name = f"saving the {kind} index of {collection}"
+                self._upkeep.begin(name, partial(self._save, collection, record, kind, index))
 
-    async def renew_words(self, collection: str) -> None:
-        """Build a new text index beside the present one, then replace it, and what is saved."""
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of indexes that are kept in files."""
+        return (DENSE, TEXT)
+
+    async def renew(self, collection: str, kind: str) -> None:
+        """Build a new index beside the present one, then replace it, and what is saved."""
         found = await self._database.read(read_collection, collection)
         if found is None:
             return
-        fresh = text_follower(self.folders)
+        fresh = self.indexes(found).fresh(kind)
         await fresh.build(self._database, found)
-        await self._replace_words(collection, found, fresh)
-        await self._save_words(collection, found, fresh)
+        index = fresh.index
+        if kind == DENSE and index is not None and index.wants_approximate:
+            with suppress(OSError):  # a full disk: it stays exact, and what was deleted leaves the files
+                await in_abandonable_thread(index.build_approximate)
+        await self._replace(collection, found, kind, fresh)
+        await self._save(collection, found, kind, fresh)
 
-    async def save_words(self, collection: str) -> None:
-        """Save the text index of this process."""
+    async def save(self, collection: str, kind: str) -> None:
+        """Save an index of this process."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
-            await self._save_words(collection, found, self.indexes(found).text)
+            await self._save(collection, found, kind, self.indexes(found).kept[kind])
 
-    async def reopen_words(self, collection: str) -> None:
-        """Replace the text index by what another process has saved; if it can't be opened, build one."""
+    async def reopen(self, collection: str, kind: str) -> None:
+        """Replace an index by what another process has saved; if it can't be opened, build one."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
-            fresh = text_follower(self.folders)
+            fresh = self.indexes(found).fresh(kind)
             await fresh.load(self._database, found)
-            await self._replace_words(collection, found, fresh)
+            await self._replace(collection, found, kind, fresh)
 
-    async def _replace_words(
-        self, collection: str, record: CollectionRecord, fresh: Follower[TextIndex]
+    async def _replace(
+        self, collection: str, record: CollectionRecord, kind: str, fresh: Follower[Any]
     ) -> None:
         async with self._lock_of(collection).write():
             loaded = self.loaded().get(record.id)
             if loaded is not None:
-                loaded.text = fresh
+                loaded.kept[kind] = fresh
 
-    async def _save_words(
-        self, collection: str, record: CollectionRecord, words: Follower[TextIndex]
-    ) -> None:
-        if words.filed:
-            await words.save(self._database, record, self._lock_of(collection).read)
+    async def _save(self, collection: str, record: CollectionRecord, kind: str, index: Follower[Any]) -> None:
+        """Save an index; if another process has saved one that is as good, use that."""
+        if index.filed and not await index.save(self._database, record, self._lock_of(collection).read):
+            await self.reopen(collection, kind)
+
+    async def _approximate(self, collection: str, record: CollectionRecord) -> None:
+        """Use the approximate index that another process has saved, or build and save it."""
+        follower = self.indexes(record).dense
+        index = follower.index
+        if index is None:
+            return
+        if self.folders is None or not follower.filed:
+            await in_abandonable_thread(index.build_approximate)
+            return
+        if self.folders.fault:  # otherwise each search would begin it again
+            return
+        with self.folders.blame(KEEP), self.folders.turn(record.id, "training") as free:
+            if not free:
+                return
+            saved = await asyncio.to_thread(self.folders.saved, record.id, DENSE)
+            if saved is not None and saved.manifest.parameters.get(FORM):
+                await self.reopen(collection, DENSE)
+            if self.indexes(record).dense.index is index:
+                await in_abandonable_thread(index.build_approximate)
+            if self.indexes(record).dense is follower:
+                await self._save(collection, record, DENSE, follower)
 
     async def points(
         self, collection: str, group: str, limit: int, offset: int
@@ -455,7 +485,7 @@ def _vectors(session: Session, collection: str, group: str, limit: int, offset: 
     return Embedded(halves.astype(np.float32), found.engine)
 
 
-def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:
+def _rank(dense: VectorIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:
     def near(k: int, among: Labels | None) -> Ranking:
         return dense.search(query.vector, k, among)
 

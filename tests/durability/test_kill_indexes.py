@@ -45,8 +45,10 @@ async def work(home: Path) -> None:
     while True:
         number += 1
         group = f"g{number % 4}"
+        vectors = np.random.default_rng(number).normal(size=(PER_GROUP, 4)).astype(np.float32)
         points = [
-            Point(f"{group}-{at}", group, at, f"zebra n{number} w{at}", VECTOR) for at in range(PER_GROUP)
+            Point(f"{group}-{at}", group, at, f"zebra n{number} w{at}", vectors[at])
+            for at in range(PER_GROUP)
         ]
 
         def replace(unit: Unit, group: str = group, points: list[Point] = points) -> None:
@@ -60,18 +62,20 @@ async def work(home: Path) -> None:
         await tidying.tidy()
 
 
-async def found(home: Path, *, saving: bool) -> set[str]:
+async def found(home: Path, *, saving: bool) -> tuple[set[str], dict[str, float]]:
+    """The texts with a word, and all texts with the cosines of their vectors."""
     database, store = await open_store(home, saving=saving)
-    hits = await store.search("c", Query(VECTOR, 10_000, text="zebra"))
+    worded = await store.search("c", Query(VECTOR, 10_000, text="zebra"))
+    near = await store.search("c", Query(VECTOR, 10_000))
     await store.close()
     await database.close()
-    return {hit.point.text for hit in hits if hit.words}
+    return {hit.point.text for hit in worded if hit.words}, {hit.point.text: hit.cosine for hit in near}
 
 
 async def test_kills_leave_indexes_that_say_what_the_rows_say(tmp_path: Path) -> None:
     copy_sqlite(tmp_path, ("vectors",))
     chance = random.Random(3)
-    opened = 0
+    opened = set[str]()
     for _ in range(KILLS):
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, str(tmp_path), stdout=asyncio.subprocess.PIPE
@@ -82,9 +86,11 @@ async def test_kills_leave_indexes_that_say_what_the_rows_say(tmp_path: Path) ->
         await asyncio.sleep(chance.uniform(0.2, 2.0))  # the random moment itself
         child.send_signal(signal.SIGKILL)
         await child.wait()
-        opened += any((tmp_path / "vectors" / "saved").glob("*/text-*"))
-        assert await found(tmp_path, saving=True) == await found(tmp_path, saving=False)
-    assert opened, "nothing was saved in any round"
+        saved = (tmp_path / "vectors" / "saved").glob("*/*-*-*")
+        opened |= {folder.name.partition("-")[0] for folder in saved}
+        (texts, near), expected = await found(tmp_path, saving=True), await found(tmp_path, saving=False)
+        assert texts == expected[0] and near == pytest.approx(expected[1], abs=1e-5)
+    assert opened >= {"text", "dense"}, "not everything was saved in any round"
 
 
 if __name__ == "__main__":

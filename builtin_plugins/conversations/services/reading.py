@@ -106,5 +106,5 @@ def _citation(row: Citation) -> api.TurnCitation:
         char_start=row.char_start,
         char_end=row.char_end,
         section=row.section,
-        quotes=[rag.Span(start, end) for start, end in row.quotes or ()],
+        quotes=[rag.QuotedSpan(start, end) for start, end in row.quotes or ()],
     )

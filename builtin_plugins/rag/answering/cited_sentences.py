@@ -9,13 +9,13 @@ from itertools import pairwise
 from builtin_plugins.rag.answering.citation_support import ENOUGH, citations_of, share_of
 from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
 from builtin_plugins.rag.answering.words import content_stems
-from builtin_plugins.rag.passages import Passage, Span
+from builtin_plugins.rag.passages import Passage, QuotedSpan
 
 _TOKEN = re.compile(r"\w+")
 _REST_OF_WORD = re.compile(r"\S*")
 
 
-def span_of_quote(passage: Passage, start: int, quote: str) -> Span | None:
+def span_of_quote(passage: Passage, start: int, quote: str) -> QuotedSpan | None:
     """Where a quotation that begins at a character of the passage's text is in the document; None if unknown.
 
     The text may differ from the quotation: rows are quoted with the names of their columns.
@@ -29,15 +29,15 @@ def span_of_quote(passage: Passage, start: int, quote: str) -> Span | None:
             end = stop
         elif end is not None:
             break
-    return None if end is None else Span(passage.char_start + start, passage.char_start + end)
+    return None if end is None else QuotedSpan(passage.char_start + start, passage.char_start + end)
 
 
-def sentences_cited(text: str, passages: Sequence[Passage]) -> dict[int, list[Span]]:
+def sentences_cited(text: str, passages: Sequence[Passage]) -> dict[int, list[QuotedSpan]]:
     """For each passage's number, from 1, where in its document the sentences are that it is cited for.
 
     That is the sentence, or the two in a row, with most of what the answer's sentence says, at least 60 %.
     """
-    spans: dict[int, list[Span]] = {}
+    spans: dict[int, list[QuotedSpan]] = {}
     for sentence, number in citations_of(text):
         if 1 <= number <= len(passages) and content_stems(sentence):
             span = _closest(passages[number - 1], sentence)
@@ -45,7 +45,7 @@ def sentences_cited(text: str, passages: Sequence[Passage]) -> dict[int, list[Sp
     return spans
 
 
-def _closest(passage: Passage, wanted: str) -> Span | None:
+def _closest(passage: Passage, wanted: str) -> QuotedSpan | None:
     if not passage.is_verbatim:
         return None
     alone = [(one.start, stop) for one, stop in _sentences(passage) if not one.is_heading]
@@ -54,7 +54,7 @@ def _closest(passage: Passage, wanted: str) -> Span | None:
         shares = [share_of(passage.text[start:end], wanted) for start, end in spans]
         if shares and max(shares) >= ENOUGH:
             start, end = spans[shares.index(max(shares))]
-            return Span(passage.char_start + start, passage.char_start + end)
+            return QuotedSpan(passage.char_start + start, passage.char_start + end)
     return None
 
 

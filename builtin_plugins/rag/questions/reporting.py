@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from builtin_plugins.rag.passages import Passage, Span
+from builtin_plugins.rag.passages import Passage, QuotedSpan
 from builtin_plugins.rag.schemas import LegScores, QueryAnswer, QuotePlace, SearchItem, Source, StepTime
 from builtin_plugins.rag.services.loading import pages_of, sections_of
 from builtin_plugins.vectors.api import LANGUAGE, StoredPoint
@@ -43,7 +43,7 @@ def in_places(items: Sequence[Passage], places: Mapping[int, CitedPlace]) -> lis
     return [item.on_page(*places[at]) if at in places else item for at, item in enumerate(items, 1)]
 
 
-def with_quotes(items: Sequence[Passage], quotes: Mapping[int, Sequence[Span]]) -> list[Passage]:
+def with_quotes(items: Sequence[Passage], quotes: Mapping[int, Sequence[QuotedSpan]]) -> list[Passage]:
     """The same passages; `quotes` maps the number (from 1) of each quoted one to what is quoted."""
     return [
         replace(item, quotes=tuple(sorted(set(quotes[at])))) if quotes.get(at) else item

@@ -19,7 +19,7 @@ from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
 from builtin_plugins.rag.filters.grammar import filter_as_sent
 from builtin_plugins.rag.methods import NO_RUNTIME
-from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages, Span
+from builtin_plugins.rag.passages import Draft, Passage, QuotedSpan, RetrievedPassages
 from builtin_plugins.rag.questions.compressing import compressed
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.refusals import RefusalGate
@@ -95,7 +95,7 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
         # If few sources are shown, one that answers is worth more than the last of them.
         shown = [*shown[:-1], judged[measured.quotes[0].passage]]
     texts, places = list[str](), dict[int, CitedPlace]()
-    spans = dict[int, list[Span]]()
+    spans = dict[int, list[QuotedSpan]]()
     for quote in measured.quotes:
         item = judged[quote.passage]
         number = place_of(item, shown)

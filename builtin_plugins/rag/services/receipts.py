@@ -163,7 +163,7 @@ def _close(
 
 
 def words_in_files(session: Session, platform: Platform, receipt: ReceiptFacts) -> int:
-    """How many saved search indexes on this machine may still have the deleted words."""
+    """How many saved search indexes on this machine may still have what was deleted."""
     base = receipt.knowledge_base_id
     row = session.get(KnowledgeBase, base)
     coming = None if row is None else row.coming_collection

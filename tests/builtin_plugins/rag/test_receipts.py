@@ -203,7 +203,8 @@ async def test_words_in_saved_indexes_are_pending_until_they_are_gone(
     assert count >= 1 and pending
     code, answer = await verify(cli, tmp_path, receipt)
     assert (code, answer["left"]["index_files"]) == (1, count)
-    await vectors.renew_words(collection)
+    for kind in vectors.kinds:
+        await vectors.renew(collection, kind)
     assert (await verify(cli, tmp_path, receipt))[0] == 0
 
 

@@ -105,6 +105,14 @@ def _built_in(folder: Path, seconds: float) -> None:
     folder.rename(folder.with_name(f"text-{int(built_at * 1000)}-{manifest.token}"))
 
 
+def _mark(folder: Path, seconds: float) -> None:
+    """Make deletions known since so many seconds from now."""
+    for kind in ("text", "dense"):
+        mark = folder / f"deletions.{kind}"
+        mark.touch()
+        os.utime(mark, (time.time() + seconds,) * 2)
+
+
 async def test_a_clock_set_back_neither_hides_nor_keeps_deleted_words(
     database: Database, home: Path, saved: Path
 ) -> None:
@@ -114,10 +122,8 @@ async def test_a_clock_set_back_neither_hides_nor_keeps_deleted_words(
     await fill(database, store, gone="secret")
     assert await asked(store, SECRET) == []
     folders = IndexFolders(home)
-    assert folders.older_than(time.time(), {1}, {1}) == len(holds(home, SECRET)) == 2
-    mark = saved.parent / "deletions"
-    mark.touch()
-    os.utime(mark, (time.time() + 3000.0,) * 2)
+    assert folders.older_than(time.time(), {1}, {1}) == len(holds(home, SECRET)) == 4
+    _mark(saved.parent, 3000.0)
     await tidy(store, database, clear_within=3600.0)
     assert not holds(home, SECRET)
     await store.close()
@@ -164,8 +170,8 @@ class LateStore(SqlVectorStore):
 
     meanwhile: Callable[[], object]
 
-    async def renew_words(self, collection: str) -> None:
-        await super().renew_words(collection)
+    async def renew(self, collection: str, kind: str) -> None:
+        await super().renew(collection, kind)
         await self.meanwhile()  # type: ignore[misc]
 
 
@@ -183,7 +189,7 @@ async def test_what_is_saved_while_others_are_tidied_stays(
 
     async def meanwhile() -> None:
         await databases[1].write(write)
-        await other.renew_words("d")
+        await other.renew("d", "text")
 
     store.meanwhile = meanwhile
     await databases[1].write(lambda unit: other.ensure(unit, "d", 4, "e"))
@@ -199,9 +205,7 @@ async def test_a_start_completes_what_is_due(database: Database, home: Path, sav
     assert store.folders is not None
     store.folders.clear_within = 3600.0
     await fill(database, store, gone="secret")
-    mark = saved.parent / "deletions"
-    mark.touch()
-    os.utime(mark, (time.time() - 3600.0,) * 2)
+    _mark(saved.parent, -3600.0)
     await store.start()
     async with asyncio.timeout(20):
         await store.renewed.wait()
@@ -230,7 +234,7 @@ async def test_what_is_not_saved_is_saved_later(database: Database, home: Path, 
     store = opened(database, home)
     await asked(store, "zebra")
     shutil.rmtree(saved)
-    (saved.parent / "deletions").touch()
+    (saved.parent / "deletions.text").touch()
     await tidy(store, database)
     assert store.folders is not None and store.folders.saved(1, "text") is not None
     await store.close()

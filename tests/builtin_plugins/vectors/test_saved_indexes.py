@@ -23,12 +23,17 @@ from builtin_plugins.vectors.store import SqlVectorStore
 from kernel.db.engine import Database, Unit
 
 SIZE = WORTH_SAVING + 100
-VECTOR = np.eye(1, 4, dtype=np.float32)[0]
+VECTOR = np.array([0.9, 0.1, 0.2, 0.3], np.float32)
 SECRET = "xylophonist"
+SECRET_VECTOR = np.array([0.85, 0.2, 0.3, 0.4], np.float32)
+
+
+def vector_of(text: str) -> np.ndarray:
+    return SECRET_VECTOR if text == SECRET else VECTOR
 
 
 def points(count: int, group: str, text: str) -> list[Point]:
-    return [Point(f"{group}-{at}", group, at, f"{text} w{at}w", VECTOR) for at in range(count)]
+    return [Point(f"{group}-{at}", group, at, f"{text} w{at}w", vector_of(text)) for at in range(count)]
 
 
 async def fill(database: Database, store: SqlVectorStore, *groups: list[Point], gone: str = "") -> None:
@@ -48,6 +53,10 @@ async def asked(store: SqlVectorStore, words: str, k: int = 10) -> list[tuple[st
     return [(hit.point.id, hit.words) for hit in hits if hit.words]
 
 
+async def near(store: SqlVectorStore, vector: np.ndarray, k: int) -> dict[str, float]:
+    return {hit.point.id: hit.cosine for hit in await store.search("c", Query(vector, k))}
+
+
 def opened(database: Database, home: Path) -> SqlVectorStore:
     return SqlVectorStore(database, folders=IndexFolders(home, 0.0))
 
@@ -65,7 +74,7 @@ async def saved(database: Database, home: Path) -> AsyncIterator[Path]:
     await asked(store, "zebra")
     await store.settled()
     await store.close()
-    (folder,) = (home / "vectors" / "saved" / "1").iterdir()
+    (folder,) = (home / "vectors" / "saved" / "1").glob("text-*")
     yield folder
 
 
@@ -78,12 +87,18 @@ def exist(*paths: Path) -> list[bool]:
     return [path.exists() for path in paths]
 
 
-def working(home: Path) -> list[Path]:
-    return list((home / "vectors" / "working").glob("*/*"))
+def working(home: Path, kind: str = "text") -> list[Path]:
+    return list((home / "vectors" / "working").glob(f"*/*-{kind}-*"))
 
 
 def inodes(folder: Path) -> set[int]:
-    return {file.stat().st_ino for file in folder.iterdir() if file.suffix == ".idx"}
+    return {file.stat().st_ino for file in folder.iterdir() if file.suffix in (".idx", ".faiss")}
+
+
+def vectors_beside(saved: Path) -> Path:
+    """The folder of the saved vectors."""
+    (folder,) = saved.parent.glob("dense-*")
+    return folder
 
 
 async def test_a_restart_opens_what_was_saved_and_catches_up(
@@ -95,10 +110,13 @@ async def test_a_restart_opens_what_was_saved_and_catches_up(
     for words in ("stripes", "w7w", SECRET):
         found, expected = dict(await asked(store, words)), dict(await asked(plain, words))
         assert found == pytest.approx(expected, rel=0.01)
-    (mine,) = working(home)
-    assert inodes(saved) <= inodes(mine), "the files are the saved ones, mapped by all processes"
+    for vector in (VECTOR, SECRET_VECTOR):
+        assert await near(store, vector, SIZE + 9) == pytest.approx(await near(plain, vector, SIZE + 9))
+    for kind, folder in (("text", saved), ("dense", vectors_beside(saved))):
+        (mine,) = working(home, kind)
+        assert inodes(folder) <= inodes(mine), "the files are the saved ones, mapped by all processes"
     await store.close()
-    assert working(home) == []
+    assert working(home, "*") == []
     await plain.close()
 
 
@@ -160,6 +178,41 @@ async def test_files_that_are_not_right_are_built_again(
     await store.close()
 
 
+def _cut_vectors(folder: Path) -> None:
+    os.truncate(folder / "000001.faiss", 5000)
+
+
+def _flip_vectors(folder: Path) -> None:
+    content = bytearray((folder / "000001.faiss").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "000001.faiss").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _cut_vectors,
+        _flip_vectors,
+        _tear,
+        lambda folder: (folder / "000001.labels.npy").unlink(),
+        _changed(software="faiss 0.1"),
+        _changed(version=99),
+    ],
+)
+async def test_vectors_that_are_not_right_are_loaded_again(
+    database: Database, home: Path, saved: Path, damage: Callable[[Path], None]
+) -> None:
+    folder = vectors_beside(saved)
+    before = inodes(folder)
+    damage(folder)
+    store = opened(database, home)
+    assert set(await near(store, SECRET_VECTOR, 3)) == {"secret-0", "secret-1", "secret-2"}
+    assert len(await near(store, VECTOR, SIZE + 10)) == SIZE + 3
+    (mine,) = working(home, "dense")
+    assert not inodes(mine) & before
+    await store.close()
+
+
 async def test_a_database_that_was_set_back_is_noticed(database: Database, home: Path, saved: Path) -> None:
     """Its versions are the same again, but what they mean is not: the token that was saved is missing."""
     await database.write(set_back)
@@ -183,9 +236,13 @@ async def test_files_of_another_database_are_removed(database: Database, home: P
 
 
 def holds(home: Path, word: str) -> list[Path]:
-    """The folders whose files have a term, also of texts that are removed."""
+    """The folders whose files have a term, or its points' vector, also of points that are removed."""
     folders = [file.parent for file in (home / "vectors").rglob("meta.json")]
-    return [one for one in folders if tantivy.Index.open(str(one)).searcher().doc_freq("text", word)]
+    texts = [one for one in folders if tantivy.Index.open(str(one)).searcher().doc_freq("text", word)]
+    vector = vector_of(word).astype(np.float16).tobytes()
+    return texts + [
+        file.parent for file in (home / "vectors").rglob("*.faiss") if vector in file.read_bytes()
+    ]
 
 
 async def test_deleted_words_leave_the_files_of_all_processes(
@@ -199,14 +256,15 @@ async def test_deleted_words_leave_the_files_of_all_processes(
     assert [await asked(store, SECRET) for store in stores] == [[], []]
     folders = stores[0].folders
     assert folders is not None
-    assert holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 3
+    assert holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 6
     for store, database in zip(stores, databases, strict=True):
         await IndexTidying(store, database, folders).tidy()
     assert not holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 0
     for store in stores:
         assert len(await asked(store, "zebra", SIZE + 10)) == SIZE
         await store.close()
-    assert len(list(saved.parent.glob("text-*"))) == 1
+    for kind in ("text", "dense"):
+        assert len(list(saved.parent.glob(f"{kind}-*"))) == 1
 
 
 async def test_words_deleted_while_no_index_is_open_leave_the_files(
@@ -223,9 +281,10 @@ async def test_words_deleted_while_no_index_is_open_leave_the_files(
 class WatchedStore(SqlVectorStore):
     """Says when it has built an index again."""
 
-    async def renew_words(self, collection: str) -> None:
-        await super().renew_words(collection)
-        self.renewed.set()
+    async def renew(self, collection: str, kind: str) -> None:
+        await super().renew(collection, kind)
+        if kind == self.kinds[-1]:
+            self.renewed.set()
 
     def __init__(self, database: Database, home: Path) -> None:
         super().__init__(database, folders=IndexFolders(home, 0.0))
@@ -306,3 +365,48 @@ async def test_a_small_collection_has_no_files(database: Database, home: Path) -
     await store.settled()
     assert store.folders is not None and store.folders.saved(1, "text") is not None
     await store.close()
+
+
+async def test_processes_use_what_one_of_them_has_saved(
+    databases: tuple[Database, Database], home: Path, saved: Path
+) -> None:
+    """Each would otherwise have in its own memory what came since its start."""
+    stores = [opened(database, home) for database in databases]
+    for store in stores:
+        await asked(store, "zebra")
+    await fill(databases[0], stores[0], points(1100, "late", "lion"))
+    for store in stores:
+        assert len(await asked(store, "lion", 1200)) == 1100
+        await store.settled()
+    for kind in ("text", "dense"):
+        (folder,) = saved.parent.glob(f"{kind}-*")
+        assert all(inodes(folder) <= inodes(mine) for mine in working(home, kind))
+    for store in stores:
+        assert len(await near(store, VECTOR, SIZE * 2)) == SIZE + 1103
+        await store.close()
+
+
+async def test_an_approximate_index_is_trained_once(databases: tuple[Database, Database], home: Path) -> None:
+    vectors = np.random.default_rng(1).normal(size=(SIZE, 4)).astype(np.float32)
+    cloud = [Point(f"p{at}", "g", at, "zebra", vector) for at, vector in enumerate(vectors)]
+    stores = [SqlVectorStore(one, exact_up_to=1000, folders=IndexFolders(home, 0.0)) for one in databases]
+    await fill(databases[0], stores[0], cloud, points(3, "secret", SECRET))
+    for store in stores:
+        await near(store, VECTOR, 10)
+        await store.settled()
+    (saved,) = (home / "vectors" / "saved" / "1").glob("dense-*")
+    manifest = read_manifest(saved)
+    assert manifest is not None and manifest.parameters["form"] == "approximate"
+    for mine in working(home, "dense"):
+        assert inodes(saved) <= inodes(mine)
+    await fill(databases[0], stores[0], gone="secret")
+    for store, database in zip(stores, databases, strict=True):
+        hits = await near(store, SECRET_VECTOR, SIZE + 9)
+        assert len(hits) == SIZE and "secret-0" not in hits
+        assert store.folders is not None
+        await IndexTidying(store, database, store.folders).tidy()
+        (folder,) = (home / "vectors" / "saved" / "1").glob("dense-*")
+        renewed = read_manifest(folder)
+        assert renewed is not None and renewed.parameters == {"deleted": "0", "form": "approximate"}
+    for store in stores:
+        await store.close()

@@ -1,0 +1,160 @@
+"""One immutable file of vectors that all processes map, and which of them are still there.
+
+```
+FOLDER/NUMBER.faiss       the vectors, as FAISS writes them: their ids are their places, 0 to n - 1
+      /NUMBER.labels.npy  int64 [n]: the label of each place
+      /NUMBER.order.npy   int64 [n]: the places in the order of their labels
+      /NUMBER.gone.npy    int64: the places that are gone; missing if none is
+```
+
+Only marks of what is gone are in this process's memory. A mapped index of FAISS ends the process if it is
+changed, so nothing here changes one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from builtin_plugins.vectors.dense import FEW, limited_faiss
+from builtin_plugins.vectors.fusion import Labels, Ranking
+from kernel.sdk import sync
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_VECTORS, _LABELS, _ORDER, _GONE = ".faiss", ".labels.npy", ".order.npy", ".gone.npy"
+
+
+class VectorSegment:
+    """A file of vectors. `search` may be called from any thread, other methods only from one at a time."""
+
+    def __init__(self, folder: Path, name: str, dimension: int) -> None:
+        """Raises OSError or ValueError if the files can't be read or are of another dimension."""
+        import numpy as np
+
+        faiss = limited_faiss()
+        self._folder, self.name = folder, name
+        try:
+            self._index: Any = faiss.read_index(str(folder / (name + _VECTORS)), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            raise ValueError(f"{folder / name} is no index of vectors: {error}") from None
+        self._labels: Labels = np.load(folder / (name + _LABELS), mmap_mode="r")
+        self._order: Labels = np.load(folder / (name + _ORDER), mmap_mode="r")
+        self.size = len(self._labels)
+        if (self._index.d, self._index.ntotal, len(self._order)) != (dimension, self.size, self.size):
+            raise ValueError(f"the files of {folder / name} don't belong together")
+        self.approximate = hasattr(self._index, "nprobe")
+        self._present = np.ones(self.size, dtype=bool)
+        gone = folder / (name + _GONE)
+        if gone.exists():
+            self._present[np.load(gone)] = False
+        self.count = int(self._present.sum())
+
+    def forget(self, labels: Labels) -> int:
+        """Mark these labels as gone; returns how many were there."""
+        import numpy as np
+
+        places = np.unique(self._places(labels))
+        self._present[places] = False
+        self.count -= len(places)
+        return len(places)
+
+    def search(self, vector: np.ndarray, k: int, among: Labels | None) -> Ranking:
+        """The `k` nearest to `vector` float32 [1, dimension], among labels when given."""
+        places = None if among is None else self._places(among)
+        if not self.count or (places is not None and not len(places)):
+            return Ranking.empty()
+        scores, nearest = self._index.search(vector, min(k, self.size), params=self._parameters(places))
+        found = nearest[0] >= 0
+        return Ranking(self._labels[nearest[0][found]], scores[0][found])
+
+    def content(self) -> tuple[Labels, npt.NDArray[np.float16]]:
+        """Labels [n] and vectors [n, dimension] of what is there. Only of an exact one."""
+        import numpy as np
+
+        codes = self._index.codes
+        halves = limited_faiss().rev_swig_ptr(codes.data(), codes.size()).view(np.float16)
+        there = self._present
+        return self._labels[there], halves.reshape(self.size, -1)[there]
+
+    def link_to(self, folder: Path) -> None:
+        """Link the files into another folder, and write there what is gone. Raises OSError."""
+        import numpy as np
+
+        for suffix in (_VECTORS, _LABELS, _ORDER):
+            os.link(self._folder / (self.name + suffix), folder / (self.name + suffix))
+        if self.count < self.size:
+            with _new_file(folder / (self.name + _GONE)) as stream:
+                np.save(stream, np.flatnonzero(~self._present))
+
+    def _places(self, labels: Labels) -> Labels:
+        """The places of those labels that are there."""
+        import numpy as np
+
+        if not self.size:
+            return np.empty(0, np.int64)
+        at = np.searchsorted(self._labels, labels, sorter=self._order).clip(max=self.size - 1)
+        places: Labels = self._order[at]
+        found: Labels = places[(self._labels[places] == labels) & self._present[places]]
+        return found
+
+    def _parameters(self, places: Labels | None) -> Any:
+        faiss = limited_faiss()
+        selector = self._selector(faiss, places)
+        if self.approximate:
+            # With a filter, every list is read: few vectors are compared, and none is missed.
+            probes = self._index.nprobe if places is None else self._index.nlist
+            return faiss.SearchParametersIVF(sel=selector, nprobe=probes)
+        return None if selector is None else faiss.SearchParameters(sel=selector)
+
+    def _selector(self, faiss: Any, places: Labels | None) -> Any:
+        import numpy as np
+
+        if places is not None and len(places) <= FEW:
+            return faiss.IDSelectorBatch(places)
+        if places is None and self.count == self.size:
+            return None
+        marks = self._present
+        if places is not None:
+            marks = np.zeros(self.size, dtype=bool)
+            marks[places] = True
+        return faiss.IDSelectorBitmap(np.packbits(marks, bitorder="little"))
+
+
+def write_segment(folder: Path, name: str, labels: Labels, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a segment's files; `write` writes the index. Raises OSError, also on a full disk."""
+    import numpy as np
+
+    try:
+        with _new_file(folder / (name + _VECTORS)) as stream:
+            write(stream)
+        for suffix, array in ((_LABELS, labels), (_ORDER, np.argsort(labels, kind="stable"))):
+            with _new_file(folder / (name + suffix)) as stream:
+                np.save(stream, array)
+    except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError
+        remove_segment(folder, name)
+        raise OSError(f"vectors can't be written into {folder}: {error}") from error
+
+
+def remove_segment(folder: Path, name: str) -> None:
+    """Remove the files of a segment; who has it open can still search it. Raises OSError."""
+    for suffix in (_VECTORS, _LABELS, _ORDER, _GONE):
+        (folder / (name + suffix)).unlink(missing_ok=True)
+
+
+def segment_names(folder: Path) -> list[str]:
+    """The names of the segments in a folder, oldest first. Raises OSError."""
+    return sorted(file.name.removesuffix(_VECTORS) for file in folder.glob("*" + _VECTORS))
+
+
+@contextmanager
+def _new_file(file: Path) -> Iterator[IO[bytes]]:
+    """A new private file, synced to disk at the end."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        yield stream
+    sync(file)
