@@ -17,6 +17,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import (
+    differences,
     documents,
     facets,
     ingestion,
@@ -150,7 +151,7 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, metadata.routes, facets.routes, ingestion.routes),
+            *(documents.routes, differences.routes, metadata.routes, facets.routes, ingestion.routes),
             *(visibility.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)

@@ -62,6 +62,7 @@ export const api = {
   document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   versions: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/versions"),
+  difference: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/difference"),
   restoreVersion: call("POST", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/restore"),
   facets: call("POST", "/v1/rag/knowledge-bases/{kb_id}/facets"),
   pipelineFacets: call("POST", "/v1/rag/pipeline/{pipeline_id}/facets"),
