@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from builtin_plugins.rag.answering import contradicting as contradicting
 from builtin_plugins.rag.answering.citations import quoted as quoted
 from builtin_plugins.rag.answering.quotations import AskedWords as AskedWords
 from builtin_plugins.rag.answering.quotations import QuotablePassage as QuotablePassage

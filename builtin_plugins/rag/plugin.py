@@ -15,8 +15,10 @@ from builtin_plugins.accounts.api import SharedThing
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
+from builtin_plugins.rag.contradictions.job import FIND_CONTRADICTIONS
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import (
+    contradictions,
     differences,
     documents,
     facets,
@@ -131,7 +133,16 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES, FORGET_OLD, APPLY_RULES]
+        return [
+            INGEST,
+            REMOVE,
+            BUILD_TREES,
+            REEMBED,
+            TELL_LANGUAGES,
+            FORGET_OLD,
+            APPLY_RULES,
+            FIND_CONTRADICTIONS,
+        ]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -152,7 +163,7 @@ class RagPlugin(Plugin):
         tables = (
             *(system.routes, knowledge_bases.routes),
             *(documents.routes, differences.routes, metadata.routes, facets.routes, ingestion.routes),
-            *(visibility.routes, pipelines.routes),
+            *(visibility.routes, pipelines.routes, contradictions.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from builtin_plugins.rag.commands.contradictions import contradictions
 from builtin_plugins.rag.commands.differences import diff
 from cli.options import AsJson
 from cli.texts import App, examples
@@ -32,6 +33,13 @@ app.command(
         ("platformctl rag diff policies/travel.md --kb Handbook --from 2 --to 5", ""),
     ),
 )(diff)
+app.command(
+    name="contradictions",
+    epilog=examples(
+        ("platformctl rag contradictions --kb Handbook", "what was found last"),
+        ("platformctl rag contradictions --kb Handbook --compare", "compare them now"),
+    ),
+)(contradictions)
 
 
 @app.command(

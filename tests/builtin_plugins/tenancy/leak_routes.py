@@ -427,6 +427,8 @@ SOURCES = {
     f"POST {_SOURCE}/push-address": Row(owned="source", consumes=("kb", "source")),
     "POST /v1/rag/source-pushes/{token}": Row(control=ANY),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/difference": Row(owned="kb", control=(409,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/contradictions": Row(owned="kb"),
+    "POST /v1/rag/knowledge-bases/{kb_id}/contradictions": Row(owned="kb", changes=True),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin": Row(owned="kb", control=(404,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/readers": Row(owned="kb", changes=True),
     f"GET {_SOURCE}/rights": _ONE_SOURCE,

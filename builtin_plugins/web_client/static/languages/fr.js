@@ -257,6 +257,17 @@ export default {
   "What is cited here is the same in the newest version.": "Ce qui est cité ici est identique dans la version la plus récente.",
   "What the newest version says": "Ce que dit la version la plus récente",
   "Compare with version {n}": "Comparer avec la version {n}",
+  Contradictions: "Contradictions", // as in English
+  "Compare documents": "Comparer les documents",
+  "Documents are being compared": "Les documents sont en cours de comparaison",
+  "Compare the documents": "Comparer les documents maintenant",
+  "Sentences of documents about the same thing that differ only in a number, a date or a “not”. You see what you may read.": "Phrases de documents sur le même sujet qui ne diffèrent que par un nombre, une date ou une négation. Vous voyez ce que vous avez le droit de lire.",
+  "Not compared yet": "Pas encore comparés",
+  "Whoever owns the knowledge base can have its documents compared. No model is needed.": "Le propriétaire de la base peut faire comparer ses documents. Aucun modèle n’est nécessaire.",
+  "One contradiction": "Une contradiction",
+  "{n} contradictions": "{n} contradictions", // as in English
+  "compared {when}": "comparaison du {when}",
+  "There was too much to compare all of it.": "Il y avait trop de contenu pour tout comparer.",
   "Open the newest": "Ouvrir la plus récente",
   "Restore this version": "Restaurer cette version",
   Path: "Chemin",

@@ -55,6 +55,8 @@ export const api = {
   lookAs: call("GET", "/v1/rag/knowledge-bases/{kb_id}/sight"),
   reembed: call("POST", "/v1/rag/knowledge-bases/{kb_id}/reembed"),
   buildTrees: call("POST", "/v1/rag/knowledge-bases/{kb_id}/trees"),
+  contradictions: call("GET", "/v1/rag/knowledge-bases/{kb_id}/contradictions"),
+  findContradictions: call("POST", "/v1/rag/knowledge-bases/{kb_id}/contradictions"),
   exportKnowledgeBase: call("GET", "/v1/rag/knowledge-bases/{kb_id}/export", RAW),
   importKnowledgeBase: call("POST", "/v1/rag/knowledge-bases/import"),
   deleteKnowledgeBase: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}"),

@@ -50,6 +50,9 @@ function Side({ base, version, part, name, children }) {
 
 const pieces = ([start, middle, end], tag) => html`${start}${middle && html`<${tag}>${middle}<//>`}${end}`;
 
+/** Two sentences beside each other, with what differs marked. */
+export const apart = (one, other) => marked(one, other).map((text) => pieces(text, "mark"));
+
 /** Two texts, each as what both begin with, what is its own, and what both end with. */
 function marked(before, after) {
   const [one, other] = [before.match(WORDS) ?? [], after.match(WORDS) ?? []];
