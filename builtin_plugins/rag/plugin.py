@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
+from builtin_plugins.rag.questions.searching import search_passages
 from builtin_plugins.rag.rights import audiences, explaining, hooks
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.cataloging import open_catalog
@@ -227,8 +229,12 @@ class RagPlugin(Plugin):
         top_k: int,
         knowledge_base_ids: Sequence[str] | None,
         metadata_filter: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        use_period: bool = True,
     ) -> Sequence[api.Passage]:
-        return await reading.search_passages(caller, question, top_k, knowledge_base_ids, metadata_filter)
+        return await search_passages(
+            caller, question, top_k, knowledge_base_ids, metadata_filter, as_of, use_period
+        )
 
     @hookimpl
     async def list_documents(self, caller: Caller, limit: int, offset: int) -> Sequence[api.DocumentEntry]:
