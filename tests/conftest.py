@@ -200,6 +200,7 @@ WALKS = (
     Walk("graph-steps", 300, "Steps of adding and deleting documents with graphs."),
     Walk("market-steps", 250, "Steps of the walk over the marketplace."),
     Walk("kills", 3, "How often the durability test kills the worker, the API process or both."),
+    Walk("replacements", 40, "How often a document is replaced while eight clients search."),
     Walk("market-kills", 2, "How often the marketplace's server is killed."),
     Walk("backup-kills", 1, "How often a backup is killed, and how often a restore."),
     Walk("rounds", 1, "How often each outage, stop or killed migration is repeated."),

@@ -3,15 +3,20 @@ another document says differently."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
 from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows, text_of
-from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence, Quote, Support
+from builtin_plugins.rag.api import (
+    AskedWords,
+    QuotablePassage,
+    QuotableSentence,
+    Quote,
+    Support,
+    contradicting,
+)
 
 _LONGEST_HEADING = 80
 
@@ -56,40 +61,6 @@ def _heading(below: QuotableSentence, sentences: Sequence[QuotableSentence]) -> 
     return next((one for one in sentences if one.is_heading and one.text == below.under), None)
 
 
-_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_LEAST_SHARED = 4
-"""Words that two sentences must share: shorter ones are alike by chance."""
-_NEGATIONS = frozenset(
-    {
-        *("not", "no", "never", "without", "nicht", "kein", "keine", "keinen", "nie", "ne", "pas", "aucun"),
-        *(
-            "aucune",
-            "sin",
-            "nunca",
-            "non",
-            "mai",
-            "niet",
-            "geen",
-            "nooit",
-            "não",
-            "nem",
-            "не",
-            "нет",
-            "никогда",
-        ),
-        *("değil", "ikke", "aldri", "inte", "aldrig", "ei", "nem", "nu", "fără"),
-    }
-)
-
-
-_WORDS_OF_NAME = re.compile(r"[^\W\d_]+\d+\w*|[^\W\d_]+")
-_VERSION = re.compile(
-    r"v\d{1,2}|rev\d*|version|draft|final|copy|new|old|entwurf|kopie|neu|alt|txt|md|pdf|docx?|odt|html?"
-)
-"""What tells versions of a document apart in its name, beside numbers."""
-
-
 class Contradiction(NamedTuple):
     """Two sentences that contradict each other, by passage and index."""
 
@@ -108,9 +79,9 @@ def find_contradiction(window: Window, passages: Sequence[QuotablePassage]) -> C
     sentence = home.sentences[best]
     if sentence.is_heading or sentence.stands_alone or not sentence.words:
         return None
-    tokens = _tokens(sentence)
+    tokens = contradicting.tokens_of(sentence.text)
     for passage, index, other in _others(home, passages):
-        if contradict(tokens, _tokens(other)):
+        if contradicting.contradict(tokens, contradicting.tokens_of(other.text)):
             return Contradiction((window.passage, best), (passage, index))
     return None
 
@@ -118,50 +89,11 @@ def find_contradiction(window: Window, passages: Sequence[QuotablePassage]) -> C
 def _others(
     home: QuotablePassage, passages: Sequence[QuotablePassage]
 ) -> Iterator[tuple[int, int, QuotableSentence]]:
-    name = _name_of(home)
+    name = contradicting.subject_words(home.passage.source)
     for at, passage in enumerate(passages):
-        if passage.passage.document_id == home.passage.document_id or not name or _name_of(passage) != name:
+        of_it = passage.passage.document_id == home.passage.document_id
+        if of_it or not name or contradicting.subject_words(passage.passage.source) != name:
             continue
         for index, sentence in enumerate(passage.sentences):
             if not (sentence.is_heading or sentence.stands_alone):
                 yield at, index, sentence
-
-
-def _name_of(passage: QuotablePassage) -> frozenset[str]:
-    """The words of a document's name that say what it is, without what tells its versions apart."""
-    words = _WORDS_OF_NAME.findall(unicodedata.normalize("NFKC", passage.passage.source).casefold())
-    return frozenset(word for word in words if not _VERSION.fullmatch(word))
-
-
-def _tokens(sentence: QuotableSentence) -> list[str]:
-    return _TOKEN.findall(unicodedata.normalize("NFKC", sentence.text).casefold())
-
-
-def contradict(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two sentences, as words and numbers, are the same but for one value or a negation.
-
-    A value is a number, with a word on one side at most, or a date. If more differs, they may be about
-    different things: "Drill 7 lasts 3 years", "Drill 8 lasts 4 years".
-    """
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    end = 0
-    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    shared = [*one[:start], *(one[len(one) - end :])]
-    if sum(not token.isdecimal() for token in shared) < _LEAST_SHARED:
-        return False
-    own, others = one[start : len(one) - end], other[start : len(other) - end]
-    if not own or not others:
-        added = [*own, *others]
-        return len(added) == 1 and added[0] in _NEGATIONS
-    return _is_value(own) and _is_value(others)
-
-
-def _is_value(tokens: Sequence[str]) -> bool:
-    """A number, with a word at most, or a day with its month and year."""
-    numbers = [token for token in tokens if token[0].isdigit()]
-    if len(tokens) - len(numbers) > 1:
-        return False
-    return len(numbers) == 1 or (len(numbers) == 2 and _YEAR.fullmatch(tokens[-1]) is not None)

@@ -30,6 +30,17 @@ class SearchArguments(BaseModel):
         description='Only documents with these values of their fields, such as {"tags": "invoice"}, or a '
         'filter such as {"type": "gte", "key": "created", "value": "2026-01"}.',
     )
+    as_of: str | None = Field(
+        None,
+        max_length=64,
+        description="Search the versions that were current at the end of a day, such as 2026-03-01, or at a "
+        "time with its zone; the present ones if left out.",
+    )
+    use_period: bool = Field(
+        True,
+        description="Search documents of the period that the query names (last year, before 2024), otherwise "
+        "those that apply today, where documents say when; false searches those of any time.",
+    )
 
 
 _PARAMETERS: Mapping[str, Any] = {
@@ -52,6 +63,12 @@ _PARAMETERS: Mapping[str, Any] = {
             "type": "object",
             "description": SearchArguments.model_fields["metadata_filter"].description,
         },
+        "as_of": {"type": "string", "description": SearchArguments.model_fields["as_of"].description},
+        "use_period": {
+            "type": "boolean",
+            "default": True,
+            "description": SearchArguments.model_fields["use_period"].description,
+        },
     },
     "required": ["query"],
 }
@@ -68,6 +85,8 @@ async def _run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
             top_k=wanted.top_k,
             knowledge_base_ids=wanted.knowledge_base_ids,
             metadata_filter=wanted.metadata_filter,
+            as_of=wanted.as_of,
+            use_period=wanted.use_period,
         )
     if found is None:
         raise NotSupported("No knowledge bases are installed on this server")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from builtin_plugins.rag.answering import contradicting as contradicting
 from builtin_plugins.rag.answering.citations import quoted as quoted
 from builtin_plugins.rag.answering.quotations import AskedWords as AskedWords
 from builtin_plugins.rag.answering.quotations import QuotablePassage as QuotablePassage
@@ -297,12 +298,15 @@ def search_passages(
     top_k: int,
     knowledge_base_ids: Sequence[str] | None,
     metadata_filter: Mapping[str, Any] | None = None,
+    as_of: datetime | str | None = None,
+    use_period: bool = True,
 ) -> Sequence[Passage] | None:
     """The passages that fit a question best, best first, without a model's answer.
 
-    Searches these knowledge bases, or all that the caller may read; with a filter as clients send it, only
-    the documents that match. Raises NotFound for one that it may not, BadRequest for too many, Unprocessable
-    for a filter that can't be, Unavailable when embedding fails.
+    Searches these knowledge bases, or all that the caller may read; with a filter, a time (`as_of`) and the
+    period of the question as clients send them, only the documents that match. Raises NotFound for one that
+    it may not, BadRequest for too many or a time that can't be, Unprocessable for a filter that can't be,
+    Unavailable when embedding fails.
     """
 
 

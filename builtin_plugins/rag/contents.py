@@ -35,6 +35,8 @@ class WholeBase:
     graph: bool
     revision: int
     collection: str
+    date_field: str | None = None
+    accept_dates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class WholeDocument:
     identity: str | None = None
     """Its path or the uploader's id, as `rag` stores it."""
     metadata: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    """The values of its fields, by who says so, but for those that rules give and those that are accounts."""
+    """The values of its fields, by who says so, with what is only proposed, but for those that rules give and
+    those that are accounts."""
 
 
 @dataclass(frozen=True, slots=True)

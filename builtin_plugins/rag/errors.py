@@ -41,6 +41,14 @@ class VersionMismatch(PreconditionFailed):
     code = "version_mismatch"
 
 
+class NothingToCompare(Conflict):
+    code = "nothing_to_compare"
+    default_detail = (
+        "There are no two versions of this document that were read; name another version, or wait until this "
+        "one is read"
+    )
+
+
 class FieldNotFound(NotFound):
     code = "field_not_found"
     default_detail = "This knowledge base has no such field"

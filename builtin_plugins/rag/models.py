@@ -354,3 +354,35 @@ class PipelineSource(Base):
     pipeline_id: Mapped[str] = mapped_column(ForeignKey(Pipeline.id, ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(Integer, primary_key=True)
     knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+
+
+class ContradictionReport(Base):
+    """When a knowledge base's documents were last compared with each other."""
+
+    __tablename__ = "rag_contradiction_report"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    made_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    is_complete: Mapped[bool] = mapped_column(Boolean)
+    """Whether no document, and nothing of one, was left out because there was too much."""
+
+
+class ContradictingPair(Base):
+    """Two sentences of different documents that contradict each other, by their places; see the report.
+
+    A position is that of a passage in its document; characters count from the document's beginning. The
+    sentences themselves are only in the passages.
+    """
+
+    __tablename__ = "rag_contradicting_pair"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    document_id: Mapped[str] = mapped_column(ForeignKey(Document.id, ondelete="CASCADE"), index=True)
+    position: Mapped[int] = mapped_column(Integer)
+    char_start: Mapped[int] = mapped_column(Integer)
+    char_end: Mapped[int] = mapped_column(Integer)
+    other_id: Mapped[str] = mapped_column(ForeignKey(Document.id, ondelete="CASCADE"), index=True)
+    other_position: Mapped[int] = mapped_column(Integer)
+    other_start: Mapped[int] = mapped_column(Integer)
+    other_end: Mapped[int] = mapped_column(Integer)

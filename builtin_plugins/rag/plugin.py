@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,11 @@ from builtin_plugins.accounts.api import SharedThing
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
+from builtin_plugins.rag.contradictions.job import FIND_CONTRADICTIONS
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
 from builtin_plugins.rag.handlers import (
+    contradictions,
+    differences,
     documents,
     facets,
     ingestion,
@@ -37,6 +41,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
+from builtin_plugins.rag.questions.searching import search_passages
 from builtin_plugins.rag.rights import audiences, explaining, hooks
 from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.cataloging import open_catalog
@@ -130,7 +135,16 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES, FORGET_OLD, APPLY_RULES]
+        return [
+            INGEST,
+            REMOVE,
+            BUILD_TREES,
+            REEMBED,
+            TELL_LANGUAGES,
+            FORGET_OLD,
+            APPLY_RULES,
+            FIND_CONTRADICTIONS,
+        ]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -150,8 +164,8 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, metadata.routes, facets.routes, ingestion.routes),
-            *(visibility.routes, pipelines.routes),
+            *(documents.routes, differences.routes, metadata.routes, facets.routes, ingestion.routes),
+            *(visibility.routes, pipelines.routes, contradictions.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -215,8 +229,12 @@ class RagPlugin(Plugin):
         top_k: int,
         knowledge_base_ids: Sequence[str] | None,
         metadata_filter: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        use_period: bool = True,
     ) -> Sequence[api.Passage]:
-        return await reading.search_passages(caller, question, top_k, knowledge_base_ids, metadata_filter)
+        return await search_passages(
+            caller, question, top_k, knowledge_base_ids, metadata_filter, as_of, use_period
+        )
 
     @hookimpl
     async def list_documents(self, caller: Caller, limit: int, offset: int) -> Sequence[api.DocumentEntry]:

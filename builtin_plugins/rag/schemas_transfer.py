@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from builtin_plugins.documents.api import MAX_SIZE
 from builtin_plugins.rag.filters.grammar import SentFilter
-from builtin_plugins.rag.schemas import ModelName, Name, Text
+from builtin_plugins.rag.schemas import FieldName, ModelName, Name, Text
 
 MAX_ROWS = 2000
 MAX_EMBEDDING_MODELS = 16
@@ -29,6 +29,8 @@ class KnowledgeBaseSettings(BaseModel):
     llm_model: ModelName | None = None
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
     chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)]
+    date_field: FieldName | None = None
+    accept_dates: bool = False
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Self:

@@ -53,7 +53,7 @@ _Time = Annotated[
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 
-_Origin = Literal["hand", "source", "file"]
+_Origin = Literal["hand", "source", "file", "proposal"]
 _Text = Annotated[str, StringConstraints(max_length=512, pattern=r"^[^\x00]*$")]
 _Values = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[list[_Text], Field(max_length=100)]],

@@ -162,6 +162,13 @@ async def test_a_changed_file_replaces(terminal: Terminal, tmp_path: Path) -> No
     assert "150 EUR" in asked.stdout and "130 EUR in one" not in asked.stdout
     last = json.loads((await terminal("ingest", *folders, "--kb", "Papers", "--json")).stdout)
     assert (last["uploaded"], last["skipped"]) == (0, 2)
+    [path] = [one["path"] for one in await documents_of(terminal) if one["version"] == 2]
+    shown = await terminal("rag", "diff", path, "--kb", "Papers")
+    lines = [f"{sign} A hotel may cost up to {cost} EUR in one." for sign, cost in (("-", 130), ("+", 150))]
+    assert (shown.exit_code, shown.stdout.splitlines()) == (0, ["@ passage 1", *lines])
+    same = await terminal("rag", "diff", path, "--kb", "Papers", "--from", "1", "--to", "2", "--json")
+    assert [one["kind"] for one in json.loads(same.stdout)["items"]] == ["changed"]
+    assert (await terminal("rag", "diff", path, "--kb", "Papers", "--from", "7")).exit_code == 3
 
 
 async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:

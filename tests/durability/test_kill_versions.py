@@ -18,6 +18,9 @@ from tests.fakes.paced_embeddings import paced
 pytestmark = [pytest.mark.durability, pytest.mark.long]
 
 PATH = "policies/travel.txt"
+_CLIENTS = 8
+_AT_ONCE = 4
+"""Versions that are sent before those before them are awaited."""
 
 
 class Replacing(Client):
@@ -83,6 +86,40 @@ async def test_one_version_answers_at_any_time(platform_home: Path, tmp_path: Pa
     connection.close()
     assert [status for _, status in rows] == ["completed"] + ["superseded"] * (len(rows) - 1)
     assert 1 < len(rows) <= 11
+
+
+async def test_eight_clients_search_while_it_is_replaced(
+    platform_home: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """`--replacements` says how often; the worker is killed in the middle."""
+    count = int(request.config.getoption("replacements"))
+    server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
+    await server.start()
+    seen: list[list[int]] = []
+    try:
+        async with aiohttp.ClientSession() as session:
+            client = Replacing(server, session)
+            await client.sign_up()
+            await client.replace()
+            await _settled(client)
+            looking = [asyncio.create_task(_look(client, seen)) for _ in range(_CLIENTS)]
+            for number in range(count):
+                await client.replace()
+                if number == count // 2:
+                    server.kill_worker()
+                elif number % _AT_ONCE == 0:
+                    await _settled(client)
+            await _settled(client)
+            for one in looking:
+                one.cancel()
+            await asyncio.gather(*looking, return_exceptions=True)
+            last = await client.editions()
+    finally:
+        await server.stop()
+    assert {len(one) for one in seen} == {1}, "both, or none, were found"
+    assert (last, client.acknowledged_last) == ([client.sent], count + 1)
+    assert len({edition for (edition,) in seen}) > count // _AT_ONCE // 2
+    assert len(seen) >= count
 
 
 async def _look(client: Replacing, seen: list[list[int]]) -> None:

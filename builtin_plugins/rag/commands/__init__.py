@@ -22,5 +22,12 @@ COMMANDS = (
         "search",
         LazyApp("builtin_plugins.rag.commands.search", "Find passages, without an answer.", USE),
     ),
-    ("rag", LazyApp("builtin_plugins.rag.commands.receipts", "Prove that documents were deleted.", MANAGE)),
+    (
+        "rag",
+        LazyApp(
+            "builtin_plugins.rag.commands.receipts",
+            "Compare versions of documents, prove deletions.",
+            MANAGE,
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-"""`platformctl rag`: proofs about documents, directly from the database and the files."""
+"""`platformctl rag`: what changed in documents, and proofs of deletions, directly from the stored data."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from builtin_plugins.rag.commands.contradictions import contradictions
+from builtin_plugins.rag.commands.differences import diff
 from cli.options import AsJson
 from cli.texts import App, examples
 
@@ -18,14 +20,26 @@ if TYPE_CHECKING:
 
 app = App(
     no_args_is_help=True,
-    help="Documents and knowledge bases: prove that they were deleted.",
-    epilog=examples(("platformctl rag verify-deleted receipt.json", "check that nothing of it is left")),
+    help="Documents: show what changed in them, prove that they were deleted.",
+    epilog=examples(
+        ("platformctl rag diff policies/travel.md --kb Handbook", "what changed in it"),
+        ("platformctl rag verify-deleted receipt.json", "check that nothing of it is left"),
+    ),
 )
-
-
-@app.callback()
-def group() -> None:
-    """Keeps this a group although it has only one command."""
+app.command(
+    name="diff",
+    epilog=examples(
+        ("platformctl rag diff policies/travel.md --kb Handbook", "since the version before"),
+        ("platformctl rag diff policies/travel.md --kb Handbook --from 2 --to 5", ""),
+    ),
+)(diff)
+app.command(
+    name="contradictions",
+    epilog=examples(
+        ("platformctl rag contradictions --kb Handbook", "what was found last"),
+        ("platformctl rag contradictions --kb Handbook --compare", "compare them now"),
+    ),
+)(contradictions)
 
 
 @app.command(

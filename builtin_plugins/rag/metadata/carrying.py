@@ -15,10 +15,17 @@ from builtin_plugins.rag.metadata.kinds import ValueRefused, is_name, nfc, text_
 from builtin_plugins.rag.metadata.rules import checked_rule, stored_rules
 from builtin_plugins.rag.models import MetadataField, MetadataRule
 from builtin_plugins.rag.schemas_metadata import MOST_RULES, FieldPut
-from builtin_plugins.rag.services.metadata import Origin, read_layers, write_layers
+from builtin_plugins.rag.services.metadata import (
+    PROPOSAL,
+    Origin,
+    accepts_dates,
+    read_layers,
+    settle_proposals,
+    write_layers,
+)
 from kernel.sdk import Unit, Unprocessable, utc_now
 
-_CARRIED: Final[tuple[Origin, ...]] = ("hand", "source", "file")
+_CARRIED: Final[tuple[Origin, ...]] = ("hand", "source", "file", PROPOSAL)
 _ACCOUNTS: Final = "person"
 Carried = Mapping[str, Mapping[str, Sequence[str]]]
 """Values as texts, by origin and field."""
@@ -35,6 +42,7 @@ def carried_values(session: Session, base_id: str, document_ids: Sequence[str]) 
                 if field in kinds
             }
             for origin in _CARRIED
+            if layers.of_origin(origin)
         }
         for document_id, layers in read_layers(session, document_ids).items()
     }
@@ -56,6 +64,7 @@ def store_carried(unit: Unit, base_id: str, document_id: str, carried: Carried) 
                     continue
             if values or not texts:
                 layers[document_id].put(origin, name, values)
+    settle_proposals(layers[document_id], accepted=accepts_dates(unit.session, base_id))
     write_layers(unit, base_id, layers)
 
 

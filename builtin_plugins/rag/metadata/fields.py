@@ -65,6 +65,14 @@ RESERVED: Final = frozenset((*BUILT_IN, "source", "document_id", "external_id", 
 """Names that a knowledge base's own fields can't have."""
 
 
+def known_date_field(fields: Mapping[str, FieldDefinition], name: str | None) -> str | None:
+    """The name of a field with dates; None for another."""
+    try:
+        return checked_date_field(fields, name)
+    except Unprocessable:
+        return None
+
+
 def checked_date_field(fields: Mapping[str, FieldDefinition], name: str | None) -> str | None:
     """The name of a field with dates. Raises Unprocessable about `date_field` for another."""
     if name is not None and (name not in fields or fields[name].kind != "date" or name in _VALIDITY):

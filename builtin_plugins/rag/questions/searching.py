@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.filters.binding import FilterSource, bound
+from builtin_plugins.rag.filters.binding import IN_BODY, FilterSource, bound, parse_filter
 from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.asking import filters_of, sources_of, with_defaults
 from builtin_plugins.rag.questions.history import look_back
 from builtin_plugins.rag.questions.periods import limit_by_period
@@ -17,7 +20,9 @@ from builtin_plugins.rag.questions.retrieval_stages import find
 from builtin_plugins.rag.questions.support import is_supported
 from builtin_plugins.rag.schemas import SearchAnswer, SearchRequest
 from builtin_plugins.rag.services import loading
-from kernel.sdk import Caller
+from builtin_plugins.rag.services.reading import searched_bases
+from builtin_plugins.tools.api import arguments_from_object
+from kernel.sdk import Caller, scope_of
 
 
 async def search_base(caller: Caller, kb_id: str, request: SearchRequest) -> SearchAnswer:
@@ -32,15 +37,43 @@ async def search_pipeline(caller: Caller, pipeline_id: str, request: SearchReque
     return await _search(caller, bases, with_defaults(request, pipeline), *filters_of(request, pipeline))
 
 
-async def _search(
+async def search_passages(
+    caller: Caller,
+    question: str,
+    top_k: int,
+    knowledge_base_ids: Sequence[str] | None,
+    metadata_filter: Mapping[str, Any] | None = None,
+    as_of: datetime | str | None = None,
+    use_period: bool = True,
+) -> list[Passage]:
+    """Implements the hook of the same name."""
+    sent = {"question": question, "top_k": top_k, "as_of": as_of, "use_period": use_period}
+    request = arguments_from_object(SearchRequest, sent)
+    scope = await scope_of(caller.platform, caller.principal)
+    bases = await caller.platform.database.read(searched_bases, scope, knowledge_base_ids)
+    if not bases:
+        return []
+    wanted = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
+    _, found = await search_inquiry(caller, bases, request, FilterSource(wanted))
+    return list(found.passages)
+
+
+async def search_inquiry(
     caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest, *filters: FilterSource
-) -> SearchAnswer:
-    started = time.perf_counter()
+) -> tuple[Inquiry, RetrievedPassages]:
+    """What a search finds, with its time and its period. Raises Unprocessable for a filter that can't be."""
     documents = await bound(caller, [base.id for base in bases], *filters)
     inquiry = Inquiry(caller, bases, request, documents)
     await look_back(inquiry)
     await limit_by_period(inquiry)
-    found = await find(inquiry, api.SearchPlan(request.question))
+    return inquiry, await find(inquiry, api.SearchPlan(request.question))
+
+
+async def _search(
+    caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest, *filters: FilterSource
+) -> SearchAnswer:
+    started = time.perf_counter()
+    inquiry, found = await search_inquiry(caller, bases, request, *filters)
     items = [found_item(item) for item in found.passages]
     supported = await is_supported(inquiry, found)
     took = round((time.perf_counter() - started) * 1000, 2)

@@ -15,6 +15,7 @@ from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound, 
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.metadata.carrying import carried_values, declare_all, declared_in, store_carried
 from builtin_plugins.rag.metadata.changes import raise_version
+from builtin_plugins.rag.metadata.fields import fields_of, known_date_field
 from builtin_plugins.rag.metadata.publishing import settle_metadata
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
@@ -70,8 +71,9 @@ class StoredContents:
 
     def declare(self, unit: Unit, knowledge_base_id: str, declared: DeclaredMetadata) -> None:
         """See `BaseContents`."""
-        _lock_base(unit, knowledge_base_id)
+        base = _lock_base(unit, knowledge_base_id, to_change=True)
         declare_all(unit, knowledge_base_id, declared)
+        base.date_field = known_date_field(fields_of(unit.session, base.id), base.date_field)
 
     def create(
         self,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.filters.binding import IN_BODY, FilterSource, bound, parse_filter
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.questions.question import language_of
 from builtin_plugins.rag.questions.reporting import Done
-from builtin_plugins.rag.questions.retrieval import Sought, named, retrieve
+from builtin_plugins.rag.questions.retrieval import named
 from builtin_plugins.rag.rights.reading import readable, reading_scope
 from builtin_plugins.rag.services import documents, knowledge_bases
 from builtin_plugins.rag.services.lookup import ENTRY
@@ -24,26 +20,6 @@ from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Scope, sco
 MOST_SEARCHED = 50
 LONGEST_TEXT = 1_000_000
 _PAGE = 500
-
-
-async def search_passages(
-    caller: Caller,
-    question: str,
-    top_k: int,
-    knowledge_base_ids: Sequence[str] | None,
-    metadata_filter: Mapping[str, Any] | None = None,
-) -> list[api.Passage]:
-    """Implements the hook of the same name."""
-    scope = await scope_of(caller.platform, caller.principal)
-    bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
-    if not bases:
-        return []
-    sent = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
-    documents = await bound(caller, [base.id for base in bases], FilterSource(sent))
-    language = partial(language_of, caller.platform, question)
-    sought = Sought(question, top_k, documents, language=language)
-    found = await retrieve(caller.platform, bases, sought)
-    return list(found.passages)
 
 
 async def pipeline_answer(caller: Caller, done: Done) -> api.PipelineAnswer:
@@ -62,7 +38,8 @@ async def pipeline_answer(caller: Caller, done: Done) -> api.PipelineAnswer:
     )
 
 
-def _bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list[KnowledgeBase]:
+def searched_bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list[KnowledgeBase]:
+    """Those with these ids, or all that a scope sees. Raises KnowledgeBaseNotFound, BadRequest for many."""
     if wanted is not None:
         if len(wanted) > MOST_SEARCHED:
             raise BadRequest(f"Name at most {MOST_SEARCHED} knowledge bases")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 from sqlalchemy import select
 
+from builtin_plugins.rag.contradictions.storing import forget_report
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import forget_all
@@ -39,6 +40,7 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     unit.session.delete(base)
     unit.session.flush()
     forget_all(unit, base.id)
+    forget_report(unit, base.id)
     remove_declarations(unit, base.id)
     platform.resource(VECTORS).drop(unit, base.collection)
     platform.resource(VECTORS).drop(unit, base.tree_collection)

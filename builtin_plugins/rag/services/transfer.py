@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.metadata.fields import BUILT_IN, known_date_field
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas_transfer import (
     SECTIONS,
@@ -167,7 +168,9 @@ class Arrival:
         if problem is not None:
             return tenancy.ImportedRow("failed", kind, row.name, problem)
         name = names.claim(row.name)
-        made = KnowledgeBase(**row.model_dump(exclude={"name"}), name=name, **self._stamp())
+        date_field = known_date_field(BUILT_IN, row.date_field)  # others are not in the bundle
+        settings = row.model_dump(exclude={"name", "date_field"})
+        made = KnowledgeBase(**settings, name=name, date_field=date_field, **self._stamp())
         unit.session.add(made)
         self._bases[row.name] = made.id
         return _made(kind, row.name, name)
@@ -236,7 +239,8 @@ def _sources(session: Session, pipelines: Sequence[str]) -> dict[str, list[str]]
 
 def _base_row(base: KnowledgeBase, name: str) -> dict[str, Any]:
     fields = {field: getattr(base, field) for field in KnowledgeBaseRow.model_fields}
-    return {**fields, "name": name}
+    dates = {field: fields.pop(field) for field in ("date_field", "accept_dates")}
+    return {**fields, **{field: value for field, value in dates.items() if value}, "name": name}
 
 
 def _pipeline_row(pipeline: Pipeline, name: str, bases: list[str]) -> dict[str, Any]:

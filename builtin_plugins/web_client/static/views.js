@@ -22,6 +22,7 @@ export const VIEWS = [
   { path: "/documents/:base", title: "Documents", load: () => import("./pages/documents/base.js") },
   { path: "/documents/:base/sources", title: "Sources", load: () => import("./pages/sources/page.js") },
   { path: "/documents/:base/sources/:id", title: "Source", load: () => import("./pages/sources/source.js") },
+  { path: "/documents/:base/contradictions", title: "Contradictions", load: () => import("./pages/documents/contradictions.js") },
   { path: "/documents/:base/:id", title: "Document", load: () => import("./pages/documents/document.js") },
   { path: "/pipelines", title: "Pipelines", icon: "pipelines", load: () => import("./pages/pipelines/page.js"), keys: "g p" },
   { path: "/chats", title: "Published chats", icon: "share", load: () => import("./pages/chats/page.js"), keys: "g c" },

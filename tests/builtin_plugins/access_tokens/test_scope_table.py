@@ -40,6 +40,8 @@ ASK = {
     "GET /v1/graph-rag/graph/network",
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion",
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin",
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/difference",
+    "GET /v1/rag/knowledge-bases/{kb_id}/contradictions",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}",
     "GET /v1/rag/knowledge-bases/{kb_id}/metadata-rules",

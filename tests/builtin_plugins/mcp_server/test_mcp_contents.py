@@ -98,6 +98,8 @@ async def test_search_and_open(mcp: Running, version: str) -> None:
         arguments = named if wanted is None else {**named, "metadata_filter": wanted}
         found = await client.ask("tools/call", name="search", arguments=arguments)
         assert len(found["structuredContent"]["passages"]) == count
+    found = await client.ask("tools/call", name="search", arguments={**named, "as_of": "2020-01-01"})
+    assert found["structuredContent"]["passages"] == []
 
 
 async def test_pages(mcp: Running, tmp_path: Path) -> None:

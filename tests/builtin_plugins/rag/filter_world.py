@@ -27,6 +27,7 @@ from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.metadata.kinds import FieldValue, folded, value_of
 from builtin_plugins.rag.models import Document, MetadataField
 from builtin_plugins.rag.plugin import RagPlugin
+from builtin_plugins.rag.rights.reading import VISITORS
 from builtin_plugins.rag.schemas_facets import Facet
 from builtin_plugins.rag.services.metadata import read_layers, write_layers
 from builtin_plugins.vectors.api import Point, Query, VectorStore
@@ -194,7 +195,7 @@ class Outcome:
 
     @classmethod
     def of(cls, session: Session, sent: MetadataFilter, facets: Sequence[str]) -> Outcome:
-        bound = bind(session, BASES, [FilterSource(sent)], NOW)
+        bound = bind(session, VISITORS, BASES, [FilterSource(sent)], NOW)
         listed = set(session.scalars(select(Document.id).where(bound.condition())))
         counter = FacetCounter(session, BASES, bound.condition(), 1000, "month")
         fields = fields_by_base(session, BASES)[BASES[0]]

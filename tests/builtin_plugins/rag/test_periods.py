@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import utc_now
+from builtin_plugins.rag import api as rag
+from kernel.sdk import BadRequest, utc_now
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     ask,
@@ -17,6 +18,7 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     somebody,
 )
+from tests.builtin_plugins.rag.test_pipeline_tools import caller
 from tests.builtin_plugins.rag.test_versions import form_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -70,6 +72,31 @@ async def test_a_period_limits_a_question(running: Running, ann: Actor, base: st
     assert (shown["label"], shown["words"], shown["applied"]) == expected
     sent = {"metadata_filter": shown["filter"], "use_period": False}
     assert await amounts_in(ann, pipeline, question, **sent) == [OLD]
+
+
+async def test_passages_for_tools_have_a_period(running: Running, ann: Actor, base: str) -> None:
+    """And a time: what was current then is found, and nothing else."""
+    await old_and_new(running, ann, base, "hotel")
+    question = SUBJECTS["hotel"][1]
+
+    async def found(wanted: str = question, **times: Any) -> list[int]:
+        passages = await running.platform.hooks.ask(
+            rag.search_passages,
+            caller=caller(running, ann),
+            question=wanted,
+            top_k=5,
+            knowledge_base_ids=[base],
+            **times,
+        )
+        texts = " ".join(one.text for one in passages or ())
+        return [amount for amount in (OLD, NEW) if str(amount) in texts]
+
+    assert await found() == [NEW]
+    assert await found(use_period=False) == [OLD, NEW]
+    assert await found(f"{question[:-1]} last year?") == [OLD]
+    assert await found(as_of="2020-01-01") == []
+    with pytest.raises(BadRequest):
+        await found(as_of="soon")
 
 
 @pytest.mark.long

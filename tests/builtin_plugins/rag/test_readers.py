@@ -73,7 +73,7 @@ async def test_a_document_is_read_by_its_readers_alone(desk: Desk) -> None:
         assert await desk.names(other) == ["menu.md"]
         assert await desk.found(other) == {desk.plain}
         assert await desk.found(other, metadata_filter={"filename": "salaries.md"}) == set()
-        for rest in ("", "/content", "/chunks", "/versions", "/metadata"):
+        for rest in ("", "/content", "/chunks", "/versions", "/metadata", "/difference"):
             assert (await other.get(path_of(desk.base, desk.guarded, rest))).status == 404, rest
         assert (await other.delete(path_of(desk.base, desk.guarded))).status in (403, 404)
         shown = (await other.get(f"/v1/rag/knowledge-bases/{desk.base}")).json()

@@ -462,3 +462,25 @@ async def test_fields_rules_and_values_come_with_it(source: tuple[Running, Actor
     shown = (await ann.get(f"{BASES}/{copy}/documents/{carried['document_id']}/metadata")).json()
     assert shown["metadata"] == {"year": 1874, "title": "Tower", "tags": ["light"], "language": "en"}
     assert shown["origins"] == {"year": "hand", "title": "file", "tags": "rule", "language": "file"}
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+async def test_what_is_known_of_dates_comes_with_it(
+    source: tuple[Running, Actor, str], accepted: bool
+) -> None:
+    """The date field, and what a text says about when it applies, accepted or only proposed."""
+    running, ann, _ = source
+    base = await make_base(ann, name="Dated", embedding_model="all-minilm", accept_dates=accepted)
+    assert (await ann.put(f"{BASES}/{base}/fields/decided", json={"kind": "date"})).status == 200
+    assert (await ann.patch(f"{BASES}/{base}", json={"date_field": "decided"})).status == 200
+    await ingest(running, ann, base, "tower.md", "The tower is open.\n\nValid from 1 July 2026.\n")
+    copy, job = await imported(running, ann, await exported(ann, base))
+    assert job.json()["status"] == "done", job.body
+    shown = (await ann.get(f"{BASES}/{copy}")).json()
+    assert (shown["date_field"], shown["accept_dates"]) == ("decided", accepted)
+    (carried,) = (await ann.get(f"{BASES}/{copy}/documents")).json()["items"]
+    known = (await ann.get(f"{BASES}/{copy}/documents/{carried['document_id']}/metadata")).json()
+    dates = {"valid_from": "2026-07-01"}
+    assert known["proposals"] == ({} if accepted else dates)
+    assert known["metadata"].get("valid_from") == ("2026-07-01" if accepted else None)
+    assert known["origins"].get("valid_from") == ("text" if accepted else None)

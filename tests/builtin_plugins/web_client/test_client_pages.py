@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 
+import aiohttp
 import pytest
 from playwright.async_api import FilePayload, Route, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import HANDBOOK, Visitor, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -185,6 +186,28 @@ async def test_what_the_documents_do_not_say(site: Running, visitor: Visitor) ->
     await page.reload()
     await page.get_by_role("link", name="Add documents").click()
     await expect(page.get_by_role("button", name="New knowledge base")).to_be_visible()
+
+
+async def test_a_source_that_has_changed_since(site: Running, visitor: Visitor) -> None:
+    """It opens as it was, with what the newest version says there instead."""
+    ana = await site.user()
+    base = (await knowledge_base(ana))["id"]
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".markdown")).to_contain_text("185 euro")
+    form = aiohttp.FormData()
+    form.add_field("on_conflict", "replace")
+    form.add_field("file", HANDBOOK.replace("185", "190").encode(), filename="handbook.md")
+    sent = await ana.post(f"/v1/rag/knowledge-bases/{base}/upload", data=form)
+    assert sent.status == 202, sent.body
+    await site.run_jobs()
+    await page.reload()
+    await page.get_by_role("button", name="Source 1: handbook.md").click()
+    viewer = page.get_by_role("complementary", name=re.compile("Source 1"))
+    await expect(viewer.get_by_text("This document has changed since.")).to_be_visible()
+    await expect(viewer.get_by_role("insertion")).to_have_text("190")
+    await expect(viewer.get_by_role("deletion")).to_have_text("185")
+    await expect(page.locator("mark")).to_contain_text("185 euro")
 
 
 async def test_conversations(site: Running, visitor: Visitor) -> None:

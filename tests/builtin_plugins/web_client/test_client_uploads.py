@@ -59,6 +59,8 @@ async def test_a_file_whose_name_is_taken(site: Running, visitor: Visitor) -> No
     await link.click()
     await expect(page.get_by_text("190 EUR")).to_be_visible()
     await page.get_by_role("link", name="Versions").click()
+    await page.get_by_role("button", name="Compare with version 1").click()
+    await expect(page.get_by_role("insertion").filter(has_text="190 EUR")).to_be_visible()
     await page.get_by_role("link", name="handbook.md").nth(1).click()
     earlier = page.get_by_role("status").filter(has_text="This is an earlier version (1)")
     await expect(page.get_by_text("185 euro")).to_be_visible()

@@ -524,7 +524,7 @@ class Fuzzer:
                 for rest in ("", "/chunks", "/content"):
                     self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words_of(who))
             for hidden in self.pick(sorted(base.documents.keys() - base.documents_of(who).keys())):
-                for rest in ("", "/chunks", "/content", "/versions", "/metadata"):
+                for rest in ("", "/chunks", "/content", "/versions", "/metadata", "/difference"):
                     assert (await actor.get(f"{path}/{hidden}{rest}")).status == 404
 
     async def look_at_graphs(self) -> None:

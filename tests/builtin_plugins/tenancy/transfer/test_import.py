@@ -100,6 +100,23 @@ async def test_members_join_as_member(sharing: Running, kind: Kind) -> None:
     assert (await claims(new))["teams" if kind == "team" else "orgs"]
 
 
+async def test_what_is_said_about_dates_comes_along(sharing: Running) -> None:
+    """And goes out again; a field that the bundle can't bring along is left out."""
+    home = await make_home(sharing, "team")
+    there = bundle("team")["knowledge_bases"][0]
+    dated = {**there, "name": "Dated", "date_field": "created", "accept_dates": True}
+    strange = {**there, "name": "Strange", "date_field": "decided"}
+    await home.take(bundle("team", knowledge_bases=[dated, strange], pipelines=[]))
+    rows = await shared_rows(home, BASES)
+    found = {name: (row["date_field"], row["accept_dates"]) for name, row in rows.items()}
+    assert found == {"Dated": ("created", True), "Strange": (None, False)}
+    again = (await home.manager.get(f"{home.path}/export")).json()["knowledge_bases"]
+    assert [(row["name"], row.get("date_field"), row.get("accept_dates")) for row in again] == [
+        ("Dated", "created", True),
+        ("Strange", None, None),
+    ]
+
+
 async def test_joining_counts_at_once(sharing: Running) -> None:
     """Who came in by an import sees at once what is shared there."""
     home = await make_home(sharing, "team")

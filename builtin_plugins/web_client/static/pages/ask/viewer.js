@@ -6,6 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded, Notice } from "../../parts/basics.js";
 import { useCloseRequest } from "../../parts/layers.js";
+import { ChangedSince } from "../documents/difference.js";
 import { marksOf } from "../documents/marks.js";
 import { Reader } from "../documents/reader.js";
 
@@ -50,6 +51,6 @@ export function Viewer({ passage, onClose }) {
       ${found.data && html`<${Button} small to=${`/documents/${found.data.base}/${passage.document_id}?${where}`}>${t("Open")}<//>`}
       <${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />
     </header>
-    <${Loaded} of=${found}>${({ base, document, passage: whole }) => html`${document.status === "superseded" && html`<${Notice} tone="warn" action=${html`<${Button} small to=${`/documents/${base}/${document.document_id}?tab=versions`}>${t("Versions")}<//>`}>${t("This document has changed since.")}<//>`}<${Reader} base=${base} document=${document} passage=${whole} />`}<//>
+    <${Loaded} of=${found}>${({ base, document, passage: whole }) => html`${document.status === "superseded" && html`<${Notice} tone="warn" action=${html`<${Button} small to=${`/documents/${base}/${document.document_id}?tab=versions`}>${t("Versions")}<//>`}>${t("This document has changed since.")}<//><${ChangedSince} base=${base} document=${document} passage=${whole} />`}<${Reader} base=${base} document=${document} passage=${whole} />`}<//>
   </aside>`;
 }

@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { go, query, setQuery } from "../../lib/router.js";
+import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { number, plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner, Unshown } from "../../parts/basics.js";
@@ -55,7 +55,8 @@ export default function Base({ base: id }) {
       ]} />`}
     <//>
     <div class="row"><${VisibilityBadge} of=${base.data} />
-      <span class="muted">${live.documents && plural(live.count, "One document", "{n} documents")}</span></div>
+      <span class="muted">${live.documents && plural(live.count, "One document", "{n} documents")}</span>
+      ${live.count > 1 && html`<${Link} class="faint" to=${`/documents/${id}/contradictions`}>${t("Contradictions")}<//>`}</div>
     <${Upkeep} upkeep=${upkeep} />
     ${mine && html`<${NearLimit} organization=${base.data.organization_id} />`}
     ${mine && html`<${DropZone} onFiles=${(files) => addFiles(id, files)} />`}

@@ -8,6 +8,7 @@ import { owns } from "../../lib/session.js";
 import { bytes, dateTime, kindOf, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
+import { Difference } from "./difference.js";
 import { DocumentFields } from "./fields.js";
 import { Reader } from "./reader.js";
 import { DeleteDocument, State, download, readAgain } from "./row.js";
@@ -65,15 +66,18 @@ function Earlier({ base, document, mine }) {
 }
 
 function Versions({ base, id }) {
+  const against = query.value.get("against");
   const found = useResource((signal) => api.versions({ kb_id: base, document_id: id, query: { limit: AT_ONCE }, signal }), [base, id]);
   return html`<${Loaded} of=${found}>${({ items }) => html`<ol class="list">${items.map(
     (item) => html`<li class="panel" key=${item.document_id}>
       <div class="row"><${Badge}>${number(item.version)}<//>
         <${Link} class="grow clip" to=${`/documents/${base}/${item.document_id}`} aria-current=${item.document_id === id ? "page" : null}>${item.filename}<//>
         <span class="faint">${bytes(item.size_bytes)} · ${dateTime(item.uploaded_at)}</span>
-        ${item.status !== "superseded" && html`<${State} document=${item} />`}</div>
+        ${item.status !== "superseded" && html`<${State} document=${item} />`}
+        ${item.document_id !== id && isReadable(item) && html`<${Button} small aria-label=${t("Compare with version {n}", { n: number(item.version) })} aria-pressed=${against === item.document_id} onClick=${() => setQuery({ against: item.document_id })}>${t("Compare")}<//>`}</div>
     </li>`,
-  )}</ol>`}<//>`;
+  )}</ol>`}<//>
+    ${against && html`<${Difference} base=${base} id=${id} against=${against} />`}`;
 }
 
 /** The passage that an address marks. */

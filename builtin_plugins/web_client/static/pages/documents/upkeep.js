@@ -11,7 +11,7 @@ import { Dialog, say } from "../../parts/layers.js";
 
 const PAUSE = 1_500;
 export const IMPORT = "rag.import_knowledge_base";
-const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built", [IMPORT]: "The knowledge base is being imported" };
+const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built", "rag.find_contradictions": "Documents are being compared", [IMPORT]: "The knowledge base is being imported" };
 const ENDED = ["done", "failed", "cancelled"];
 
 /** The running jobs on the whole base, and the import that ended without making it: {going, lost, error, reload}. */

@@ -5,6 +5,7 @@ import { t } from "../../lib/words.js";
 const TITLES = {
   "rag.ingest_document": "Read a document",
   "rag.build_trees": "Build summary trees",
+  "rag.find_contradictions": "Compare documents",
   "rag.reembed": "Change the embedding model",
   "rag.import_knowledge_base": "Import a knowledge base",
   "graph_rag.build_base": "Bring the graph of a knowledge base up to date",

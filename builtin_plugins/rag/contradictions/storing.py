@@ -1,0 +1,48 @@
+"""The rows of the report of contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.models import ContradictingPair, ContradictionReport, Document, KnowledgeBase
+from kernel.sdk import Unit
+
+_PAGE: Final = 500
+
+
+def store_report(
+    unit: Unit, kb_id: str, found: Sequence[ContradictingPair], made_at: datetime, is_complete: bool
+) -> None:
+    """Replace the report, without pairs of documents that were deleted or replaced meanwhile."""
+    session = unit.session
+    if session.get(KnowledgeBase, kb_id, with_for_update={"read": True, "key_share": True}) is None:
+        return
+    forget_report(unit, kb_id)
+    named = {one.document_id for one in found} | {one.other_id for one in found}
+    current = _held(session, named)
+    kept = [one for one in found if one.document_id in current and one.other_id in current]
+    for number, one in enumerate(kept):
+        one.number = number
+        session.add(one)
+    session.add(ContradictionReport(knowledge_base_id=kb_id, made_at=made_at, is_complete=is_complete))
+
+
+def _held(session: Session, document_ids: set[str]) -> set[str]:
+    """Those that are still current, and stay while this unit lasts."""
+    held: set[str] = set()
+    for start in range(0, len(document_ids), _PAGE):
+        some = Document.id.in_(sorted(document_ids)[start : start + _PAGE])
+        query = select(Document.id).where(some, Document.status == "completed").order_by(Document.id)
+        held.update(session.scalars(query.with_for_update(read=True, key_share=True)))
+    return held
+
+
+def forget_report(unit: Unit, kb_id: str) -> None:
+    """Remove the report of a knowledge base."""
+    for table in (ContradictingPair, ContradictionReport):
+        unit.session.execute(delete(table).where(table.knowledge_base_id == kb_id))

@@ -1,0 +1,42 @@
+"""Routes of the report of contradictions, relative to the service root."""
+
+from __future__ import annotations
+
+from builtin_plugins.rag.contradictions.job import start
+from builtin_plugins.rag.contradictions.reading import read_report
+from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner
+from builtin_plugins.rag.schemas import MessageWithId
+from builtin_plugins.rag.schemas_contradictions import ContradictionsOut
+from kernel.sdk import AUTHENTICATED, Context, PageQuery, RouteTable
+
+routes = RouteTable("Knowledge bases")
+_PATH = "/knowledge-bases/{kb_id:uuid}/contradictions"
+
+
+@routes.post(
+    _PATH,
+    access=AUTHENTICATED,
+    returns=MessageWithId,
+    status=202,
+    errors=(KnowledgeBaseNotFound, NotOwner),
+)
+async def find(ctx: Context, kb_id: str) -> MessageWithId:
+    """Compare the documents of a knowledge base with each other, without a model. Returns the id of the job
+    that does it; what it finds replaces the report.
+    """
+    return MessageWithId(message="Started; follow it at /v1/jobs", id=await start(ctx.caller, kb_id))
+
+
+@routes.get(
+    _PATH,
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=ContradictionsOut,
+    errors=(KnowledgeBaseNotFound,),
+    token_scopes=("ask",),
+)
+async def read(ctx: Context, kb_id: str, query: PageQuery) -> ContradictionsOut:
+    """Show sentences of current documents about the same thing that differ only in a number, a date or a
+    negation. Both documents of a pair are such that the caller may read.
+    """
+    return await read_report(ctx.caller, kb_id, query)
