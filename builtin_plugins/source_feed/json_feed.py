@@ -26,7 +26,7 @@ def _entry(item: dict[str, Any]) -> dict[str, Any]:
     markup = item.get("content_html") or html.escape(str(item.get("content_text") or ""), quote=False)
     return {
         "id": str(item.get("id") or ""),
-        "title": str(item.get("title") or ""),
+        "title": html.escape(str(item.get("title") or ""), quote=False),
         "link": str(item.get("url") or item.get("external_url") or ""),
         "summary": str(markup or item.get("summary") or ""),
         "published_parsed": _moment(item.get("date_published") or item.get("date_modified")),
@@ -36,6 +36,6 @@ def _entry(item: dict[str, Any]) -> dict[str, Any]:
 def _moment(text: object) -> time.struct_time | None:
     try:
         moment = datetime.fromisoformat(str(text))
-    except ValueError:
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).utctimetuple()
+    except (ValueError, OverflowError):  # or no such moment in UTC
         return None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).utctimetuple()

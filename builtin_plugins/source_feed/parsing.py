@@ -14,6 +14,7 @@ from lxml import html
 from builtin_plugins.source_feed.json_feed import read_json_feed
 
 _LONGEST_TEXT = 50_000
+_LAST_SECOND = 253_402_300_799  # of the year 9999
 _LONGEST_TITLE, _LONGEST_LINK = 500, 2_000
 
 
@@ -33,11 +34,11 @@ def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
 
 
 def _found(title: str, entries: Iterable[Any], most: int) -> dict[str, Any]:
-    items = sorted((_item(entry) for entry in entries), key=lambda item: -item["published"])
-    return {
-        "title": _text(title)[:255],
-        "items": [item for item in items if item["title"]][:most],
-    }
+    items: dict[str, dict[str, Any]] = {}
+    for item in sorted((_item(entry) for entry in entries), key=lambda item: -item["published"]):
+        if item["title"]:
+            items.setdefault(item["key"], item)  # the newest of those with the same id
+    return {"title": _text(title)[:255], "items": list(items.values())[:most]}
 
 
 def _item(entry: Any) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def _item(entry: Any) -> dict[str, Any]:
     body = _text(_body(entry))[:_LONGEST_TEXT]
     link = str(entry.get("link", ""))[:_LONGEST_LINK]
     when = entry.get("published_parsed") or entry.get("updated_parsed")
-    identity = str(entry.get("id") or link or title)
+    identity = str(entry.get("id") or link or title or body)
     return {
         "key": hashlib.sha256(identity.encode(errors="replace")).hexdigest(),
         "title": (title or body[:80])[:_LONGEST_TITLE],
@@ -79,6 +80,7 @@ def _text(markup: str) -> str:
 def _seconds(when: Any) -> float:
     """Seconds since 1970; 0 for a missing or invalid date."""
     try:
-        return float(max(calendar.timegm(when), 0)) if when else 0.0
+        seconds = float(max(calendar.timegm(when), 0)) if when else 0.0
     except (TypeError, ValueError, OverflowError):
         return 0.0
+    return seconds if seconds <= _LAST_SECOND else 0.0

@@ -123,7 +123,7 @@ def _refusal(reply: OutgoingReply) -> FeedUnreadable:
 
 def _short(headers: Mapping[str, str], name: str, longest: int) -> str | None:
     value = headers.get(name)
-    return value if value and len(value) <= longest else None
+    return value if value and value.isascii() and len(value) <= longest else None
 
 
 @asynccontextmanager

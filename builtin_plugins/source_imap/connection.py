@@ -27,6 +27,9 @@ from builtin_plugins.sources.api import (
 
 _SECONDS: Final = 60.0
 _HEADERS: Final = "MESSAGE-ID REFERENCES IN-REPLY-TO SUBJECT FROM DATE"
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""What the answer to one command may be."""
+_NOT_NOW: Final = re.compile(r"\[(UNAVAILABLE|INUSE|LIMIT|SERVERBUG)\]", re.IGNORECASE)
 _CONTENT: Final = re.compile(rb"BODY\[\]")
 Answer = TypeVar("Answer")
 
@@ -39,7 +42,28 @@ class _CheckedIMAP(imaplib.IMAP4):
     ) -> None:
         self._addresses = addresses
         self._context = context
+        self._left = _MOST_BYTES
         super().__init__(host, port, _SECONDS)
+
+    def begin(self) -> None:
+        """A command comes next."""
+        self._left = _MOST_BYTES
+
+    def read(self, size: int) -> bytes:
+        """So much of an answer. Raises IMAP4.abort if that is too much."""
+        self._take(size)
+        return super().read(size)
+
+    def readline(self) -> bytes:
+        """A line of an answer. Raises IMAP4.abort if that is too much."""
+        line = super().readline()
+        self._take(len(line))
+        return line
+
+    def _take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise self.abort("the answer is too large")
 
     def open(self, host: str = "", port: int = 143, timeout: float | None = None) -> None:
         self.host, self.port = host, port
@@ -67,8 +91,9 @@ class MailConnection:
     def __init__(self, settings: ImapSettings, addresses: Sequence[str]) -> None:
         self._settings = settings
         self._addresses = addresses
-        self._server: imaplib.IMAP4 | None = None
+        self._server: _CheckedIMAP | None = None
         self._folder: tuple[str, int] | None = None
+        self._is_empty = False
 
     def sign_in(self, password: str) -> None:
         """Connect, if that was not done before."""
@@ -93,7 +118,9 @@ class MailConnection:
             server.authenticate("PLAIN", lambda _challenge: f"\0{user}\0{password}".encode())
         except imaplib.IMAP4.abort:
             raise
-        except imaplib.IMAP4.error:
+        except imaplib.IMAP4.error as error:
+            if _NOT_NOW.search(str(error)):  # RFC 5530
+                raise SourceUnreachable("The mail server lets nobody sign in now") from None
             raise CredentialRefused("The mail server refuses the user or the password") from None
 
     def close(self) -> None:
@@ -113,7 +140,8 @@ class MailConnection:
         """Open a folder for reading; returns its UIDVALIDITY."""
 
         def ask(server: imaplib.IMAP4) -> int:
-            _good(server.select(folder, readonly=True))
+            count = _good(server.select(folder.encode("latin-1"), readonly=True))  # type: ignore[arg-type]
+            self._is_empty = count == [b"0"]
             _, numbers = server.response("UIDVALIDITY")
             if not numbers or numbers[0] is None:
                 raise ReplyBroken("a folder has no UIDVALIDITY")
@@ -130,6 +158,8 @@ class MailConnection:
     def numbers(self) -> set[int]:
         """The UIDs of the messages in the open folder that are not marked as deleted."""
         found = self._asked(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
+        if found == [None] and not self._is_empty:
+            raise ListingIncomplete("The mail server does not say which mails there are")
         return {int(number) for line in found if line for number in line.split()}
 
     def messages(self, numbers: list[int]) -> list[MailMessage]:
@@ -152,6 +182,7 @@ class MailConnection:
             raise SourceUnreachable("The connection to the mail server is closed")
         try:
             with _translated():
+                server.begin()
                 return ask(server)
         except SourceUnreachable:  # the next call connects again
             self._server, self._folder = None, None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from email import policy
-from email.message import EmailMessage
+from contextlib import asynccontextmanager, suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
 from email.parser import BytesParser
 from functools import partial
 from typing import Final, TypeVar
@@ -41,13 +42,17 @@ _CLOSED: Final = frozenset({"\\noselect", "\\nonexistent"})
 _BATCH: Final = 200
 _PIECE: Final = 1024 * 1024
 _LONGEST_NAME: Final = 120
+_LONGEST_HEADER: Final = 2_000
 Answer = TypeVar("Answer")
 Known = dict[str, tuple[int, set[int]]]
 """By folder, as the server spells it, its UIDVALIDITY and the UIDs of its messages."""
 
 
 class MailboxSource:
-    """Messages are known by folder, UIDVALIDITY and UID, and never change. A moved one keeps its document."""
+    """Messages are known by account, folder, UIDVALIDITY and UID, and never change.
+
+    A moved one keeps its document. Nothing that was read for another account is recognized.
+    """
 
     def __init__(self, connection: MailConnection, settings: ImapSettings, password: str) -> None:
         self._connection = connection
@@ -66,12 +71,14 @@ class MailboxSource:
             fresh = sorted(numbers - had if before == validity else numbers)
             for start in range(0, len(fresh), _BATCH):
                 batch = fresh[start : start + _BATCH]
-                for message in await self._ask(partial(self._fetch, folder, batch)):
+                messages = await self._ask(partial(self._fetch, folder, batch))
+                for message in messages:
                     yield self._item(folder, validity, message)
+                numbers.difference_update(set(batch) - {one.uid for one in messages})  # asked for again
         for name, (validity, had) in known.items():
             now, numbers = current.get(name, (validity, set[int]()))
             for uid in sorted(had - numbers if now == validity else had):
-                yield GoneItem(_identity(name, validity, uid))
+                yield GoneItem(self._identity(name, validity, uid))
         yield ListingEnd(_cursor_of(current), only_changes=since is not None)
 
     def _wanted(self, folders: Sequence[MailFolder]) -> list[MailFolder]:
@@ -94,9 +101,7 @@ class MailboxSource:
         return self._connection.messages(numbers)
 
     def _item(self, folder: MailFolder, validity: int, message: MailMessage) -> SourceItem:
-        headers = BytesParser(EmailMessage, policy=policy.default).parsebytes(
-            message.headers, headersonly=True
-        )
+        headers = BytesParser().parsebytes(message.headers, headersonly=True)
         subject, own = _header(headers, "Subject"), _header(headers, "Message-ID")
         thread = (_header(headers, "References") or _header(headers, "In-Reply-To") or own).split()
         day = f"{message.received:%Y-%m-%d} " if message.received else ""
@@ -106,21 +111,21 @@ class MailboxSource:
             "sender": _header(headers, "From"),
         }
         return SourceItem(
-            identity=_identity(folder.quoted, validity, message.uid),
+            identity=self._identity(folder.quoted, validity, message.uid),
             etag=f"{validity} {message.uid}",
             path=f"{folder.name}/{day}{subject.replace('/', ' ')[:_LONGEST_NAME]}.eml",
             size=message.size,
             modified=message.received,
             media_type="message/rfc822",
             details={name: value for name, value in details.items() if value},
-            fingerprint=f"{own} {message.size}" if own else None,
+            fingerprint=f"{self._settings.owner} {own} {message.size}" if own else None,
             grant=self._grant,
         )
 
     @asynccontextmanager
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """A message with its attachments. Raises ItemVanished, SourceFault."""
-        name, validity, uid = json.loads(item.identity)
+        _, name, validity, uid = json.loads(item.identity)
         first = await self._ask(partial(self._read, name, validity, uid, 0))
         if first is None:
             raise ItemVanished("It was deleted or moved since it was listed")
@@ -152,8 +157,9 @@ class MailboxSource:
         return SourceDirectory(people=(SourcePerson(owner, name=owner, email=owner),))
 
     async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
-        """The account may read all of them."""
-        return {item.identity: self._grant for item in items}
+        """The account may read all that was read for it, whoever the settings named then."""
+        owner = self._settings.owner
+        return {item.identity: self._grant for item in items if json.loads(item.identity)[0] == owner}
 
     async def _ask(self, ask: Callable[[], Answer]) -> Answer:
         """Call the server in a thread; one call at a time."""
@@ -161,22 +167,16 @@ class MailboxSource:
             await asyncio.to_thread(self._connection.sign_in, self._password)
             return await asyncio.to_thread(ask)
 
+    def _identity(self, folder: str, validity: int, uid: int) -> str:
+        return json.dumps([self._settings.owner, folder, validity, uid])
 
-def _identity(folder: str, validity: int, uid: int) -> str:
-    return json.dumps([folder, validity, uid])
 
-
-def _header(headers: EmailMessage, name: str) -> str:
-    try:
-        return " ".join(str(headers.get(name, "")).split())
-    except (
-        ValueError,
-        LookupError,
-        AttributeError,
-        IndexError,
-        TypeError,
-    ):  # of a header that is no such one
-        return ""
+def _header(headers: Message, name: str) -> str:
+    """The beginning of a header in Unicode; senders write what they like."""
+    text = str(headers.get(name, ""))[:_LONGEST_HEADER]
+    with suppress(HeaderParseError, LookupError, ValueError):
+        text = str(make_header(decode_header(text)))
+    return " ".join(text.encode(errors="replace").decode().split())
 
 
 def _known_of(since: str | None) -> Known:
@@ -219,5 +219,5 @@ async def open_mailbox(setup: SourceSetup) -> AsyncIterator[MailboxSource]:
 
 
 IMAP: Final = SourceKind(
-    "imap", "Mailbox (IMAP)", ImapSettings, open_mailbox, secret="Password", guarded=True
+    "imap", "Mailbox (IMAP)", ImapSettings, open_mailbox, secret="Password", guarded=True, personal=True
 )

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 _LIST: Final = re.compile(rb'\((?P<flags>[^)]*)\) (?P<delimiter>"(?:\\.|[^"])"|NIL) (?P<name>.*)', re.DOTALL)
+_CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
 _SHIFTED: Final = re.compile(r"&([^-&]*)-")
 _NUMBER: Final = re.compile(rb"\b(?P<name>UID|RFC822\.SIZE) (?P<value>\d+)")
 
@@ -23,7 +24,7 @@ class ReplyBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MailFolder:
-    """A folder: its name as the server spells it, with quotes, and as people do; flags in lower case."""
+    """A folder; `quoted` is its name as the server spells it, each byte a character; flags: lower case."""
 
     quoted: str
     name: str
@@ -52,9 +53,13 @@ def read_folders(data: Sequence[Any]) -> list[MailFolder]:
             raise ReplyBroken("a folder can't be read")
         raw = found["name"] if isinstance(entry, bytes) else entry[1]  # a literal
         name = _unquoted(raw)
-        text = name.decode("ascii", errors="replace")
+        if _CONTROLS.search(name):  # it can't be asked for
+            continue
         flags = frozenset(found["flags"].decode(errors="replace").lower().split())
-        folders.append(MailFolder(quoted(text), _spelled(text, found["delimiter"]), flags))
+        spelled = _spelled(name.decode(errors="replace"), found["delimiter"])
+        folders.append(MailFolder(quoted(name.decode("latin-1")), spelled, flags))
+    if not folders:
+        raise ReplyBroken("the server names no folder")
     return folders
 
 
@@ -102,7 +107,8 @@ def _shifted(code: str) -> str:
 
 
 def _moment(about: bytes) -> datetime | None:
-    parts = imaplib.Internaldate2tuple(about)
-    if parts is None:
+    try:
+        parts = imaplib.Internaldate2tuple(about)
+        return None if parts is None else datetime.fromtimestamp(time.mktime(parts), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):  # there is no such day
         return None
-    return datetime.fromtimestamp(time.mktime(parts), UTC)

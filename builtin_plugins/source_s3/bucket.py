@@ -37,6 +37,8 @@ _PAGE: Final = 1000
 _ERROR_BYTES: Final = 64 * 1024
 _OF_CONTENT: Final = re.compile(r"[0-9a-f]{32}")
 """An ETag that may be the digest of the content: that of an object written in parts is none."""
+_ETAG: Final = re.compile(r"[0-9a-f]{32}(-[0-9]{1,5})?")
+_ODD_NAME: Final = "its name has parts that servers leave out of addresses ('.' or '..')"
 _KEYS: Final = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
 _REASONS: Final = {
     "NoSuchBucket": "There is no such bucket",
@@ -100,6 +102,7 @@ class S3Source:
             link=None if self._settings.access_key else str(self._addresses.content(found.key, None)),
             details={"version": found.version} if found.version else {},
             fingerprint=fingerprint,
+            unavailable=_ODD_NAME if {".", ".."} & set(found.key.split("/")) else None,
         )
 
     @asynccontextmanager
@@ -118,7 +121,7 @@ class S3Source:
 def _as_listed(item: SourceItem) -> dict[str, str]:
     """The condition that the object is still what was listed."""
     etag, _, _ = item.etag.partition(" ")
-    return {"If-Match": f'"{etag}"'} if _OF_CONTENT.match(etag) else {}
+    return {"If-Match": f'"{etag}"'} if _ETAG.fullmatch(etag) else {}
 
 
 async def _fault_of(reply: OutgoingReply) -> SourceFault:

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 _NAMESPACE: Final = re.compile(r"^\{[^}]*\}")
 _LONGEST_CODE: Final = 64
+_LONGEST_SIZE: Final = 18
 
 
 class PageBroken(Exception):
@@ -50,7 +51,10 @@ def read_page(content: bytes, *, versions: bool) -> BucketPage:
         for one in entries
         if not versions or _text(one, "IsLatest") == "true"
     ]
-    if _text(root, "IsTruncated") != "true":
+    truncated = _text(root, "IsTruncated")
+    if truncated not in ("true", "false"):
+        raise PageBroken("the list does not say whether it goes on")
+    if truncated == "false":
         return BucketPage(objects, None, None)
     token = _text(root, "NextContinuationToken") or None
     key = _decoded(_text(root, "NextKeyMarker"), is_encoded=is_encoded)
@@ -77,7 +81,7 @@ def _root(content: bytes) -> Any:
 
 def _object(entry: Any, *, is_encoded: bool) -> BucketObject:
     key, size = _decoded(_text(entry, "Key"), is_encoded=is_encoded), _text(entry, "Size")
-    if not key or not (size.isascii() and size.isdecimal()):
+    if not key or not (size.isascii() and size.isdecimal() and len(size) <= _LONGEST_SIZE):
         raise PageBroken("the list holds an object without a name or a size")
     return BucketObject(
         key=key,
@@ -107,6 +111,6 @@ def _name(element: Any) -> str:
 def _moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -37,6 +37,8 @@ class SiteAddresses:
             url = base.join(URL(reference.strip()))
             if url.scheme not in ("http", "https") or url.origin() != self.start.origin():
                 return None
+            if url.user or url.password:  # a password is nothing for readers
+                return None
         except ValueError:  # malformed
             return None
         kept = [(name, value) for name, value in url.query.items() if not name.lower().startswith(_TRACKING)]

@@ -54,7 +54,7 @@ def read_page(content: bytes, encoding: str | None) -> PageSigns:
 
     try:
         parser = etree.HTMLParser(target=_Collector(), no_network=True, encoding=encoding)
-    except LookupError:  # no encoding that is known
+    except (LookupError, ValueError):  # no encoding that is known
         parser = etree.HTMLParser(target=_Collector(), no_network=True)
     try:
         parser.feed(content)

@@ -7,6 +7,7 @@ import shutil
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -66,6 +67,7 @@ class SiteWalk:
         self._listed = set[str]()
         self._aliases: dict[str, PageRecord] = {}
         self._records: dict[str, PageRecord] = {}
+        self._names: dict[str, str] = {}
         self._faults = 0
         self._is_doubtful = False
 
@@ -90,7 +92,8 @@ class SiteWalk:
             for address, record in self._known.items():
                 if record.digest and address not in self._listed:
                     yield GoneItem(address)
-        yield ListingEnd(as_cursor(self._records), only_changes=self._is_doubtful)
+        cursor = await asyncio.to_thread(as_cursor, self._records)
+        yield ListingEnd(cursor, only_changes=self._is_doubtful)
 
     async def _begin(self, *, has_sitemap: bool) -> AsyncGenerator[SourceItem, None]:
         """The page at which the site begins. Without it, there is nothing but what sitemaps name."""
@@ -108,7 +111,8 @@ class SiteWalk:
         if isinstance(visit, PageMoved):
             target = self._addresses.normal(start, visit.target)
             if target is None:
-                raise SourceMisplaced(f"The site is at another address: {visit.target[:200]}")
+                place = visit.target[:200].encode(errors="replace").decode()
+                raise SourceMisplaced(f"The site is at another address: {place}")
             self._add(target, 0)
         elif isinstance(visit, PageRecord):
             item = self._note(start, 0, visit)
@@ -146,7 +150,8 @@ class SiteWalk:
 
     def _note(self, url: URL, depth: int, record: PageRecord) -> SourceItem | None:
         address = str(url)
-        self._records[address] = record
+        links = tuple(self._names.setdefault(link, link) for link in record.links)  # one text for all pages
+        self._records[address] = replace(record, links=links)
         if self._settings.links and depth < self._settings.depth:
             for link in record.links:
                 self._add(URL(link, encoded=True), depth + 1)
@@ -198,20 +203,23 @@ class SiteWalk:
             if content is None:
                 continue
             try:
-                sitemap = read_sitemap(content)
+                sitemap = await asyncio.to_thread(read_sitemap, content)
             except SitemapBroken as error:
                 raise ListingIncomplete(f"The sitemap {url.path} can't be read: {error}") from None
             has_any = True
-            for place in sitemap.pages:
-                page = self._addresses.normal(url, place)
-                if page is not None:
-                    self._add(page, 0)
+            await asyncio.to_thread(self._add_all, url, sitemap.pages)  # robots.txt may be long
             fresh = [place for place in _well_formed(sitemap.sitemaps) if place not in seen]
             seen.update(fresh)
             waiting.extend(fresh)
             if len(seen) > _MOST_SITEMAPS:
                 raise SourceMisplaced(f"The site has more than {_MOST_SITEMAPS:,} sitemaps")
         return has_any
+
+    def _add_all(self, base: URL, places: Iterable[str]) -> None:
+        for place in places:
+            page = self._addresses.normal(base, place)
+            if page is not None:
+                self._add(page, 0)
 
     async def _sitemap(self, url: URL) -> bytes | None:
         """A sitemap; None if there is none at this address."""

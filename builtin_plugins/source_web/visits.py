@@ -31,6 +31,8 @@ _NO_DOCUMENTS: Final = (
     "application/javascript",
 )
 _LONGEST_VALIDATOR: Final = 255
+_MOST_KEPT: Final = 1024**3
+"""Bytes of pages that are kept on disk during a run; further ones are asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ Visit: TypeAlias = PageRecord | PageMoved | PageGone | PageFault
 
 
 class SiteVisitor:
-    """Asks for pages, one after another with a pause, and keeps what was sent until it is closed.
+    """Asks for pages, one after another with a pause, and keeps most of what was sent until it is closed.
 
     `contents` is an empty folder; `most_bytes` is the size of the largest page that is read.
     """
@@ -71,6 +73,7 @@ class SiteVisitor:
         self._limits = CallLimits(total_seconds=300, silence_seconds=30, body_bytes=most_bytes)
         self._turn = asyncio.Lock()
         self._next = 0.0
+        self._room = _MOST_KEPT
         self.pause = 0.0
 
     async def get(
@@ -80,10 +83,12 @@ class SiteVisitor:
         async with self._turn:
             await asyncio.sleep(self._next - time.monotonic())
             self._next = time.monotonic() + self.pause
-        return await call_server(self._client, "GET", url, limits or self._limits, headers)
+        return await call_server(
+            self._client, "GET", url, limits or self._limits, headers, is_one_of_many=limits is None
+        )
 
     def kept(self, digest: str) -> Path:
-        """Where a content is kept, if it was sent since this was opened."""
+        """Where a content is kept, if it was sent since this was opened and there was room for it."""
         return self._contents / digest
 
     async def visit(self, url: URL, known: PageRecord | None) -> Visit:
@@ -116,7 +121,9 @@ class SiteVisitor:
         self, url: URL, media_type: str, charset: str | None, content: bytes, headers: Mapping[str, str]
     ) -> PageRecord:
         digest = hashlib.sha256(content).hexdigest()
-        await asyncio.to_thread(self.kept(digest).write_bytes, content)
+        if len(content) <= self._room:
+            self._room -= len(content)
+            await asyncio.to_thread(self.kept(digest).write_bytes, content)
         is_page = media_type in _HTML
         signs = await asyncio.to_thread(read_page, content, charset) if is_page else PageSigns()
         obey(headers.get("X-Robots-Tag", ""), signs)
@@ -158,4 +165,5 @@ def _is_address(text: str) -> bool:
 
 
 def _short(value: str | None) -> str | None:
-    return value if value and len(value) <= _LONGEST_VALIDATOR else None
+    """A validator that can be sent back."""
+    return value if value and value.isascii() and len(value) <= _LONGEST_VALIDATOR else None

@@ -35,8 +35,13 @@ async def call_server(
     limits: CallLimits,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    *,
+    is_one_of_many: bool = False,
 ) -> OutgoingReply:
-    """The answer. A busy server is asked again if it will not be for long. Raises SourceFault."""
+    """The answer. A busy server is asked again if it will not be for long. Raises SourceFault.
+
+    `is_one_of_many`: a 503 that doesn't say when to ask again may be of this address alone, and is an answer.
+    """
     for left in reversed(range(_TRIES)):
         try:
             reply = await client.call(method, url, headers=headers, body=body, limits=limits)
@@ -45,6 +50,8 @@ async def call_server(
         except OutgoingError as error:
             raise SourceUnreachable(str(error)) from None
         if reply.status not in _BUSY:
+            return reply
+        if is_one_of_many and reply.status == 503 and hdrs.RETRY_AFTER not in reply.headers:
             return reply
         wait = seconds_to_wait(reply.headers.get(hdrs.RETRY_AFTER))
         reply.close()

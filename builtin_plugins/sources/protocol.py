@@ -162,7 +162,8 @@ class SourceKind:
 
     `settings` is the model of its settings, whose schema becomes a form. `secret` says what the credential
     is, if it takes one ("Access token"). `guarded`: it has permissions of its own, always or with these
-    settings, and `open` gives a GuardedSource. `open` may raise SourceFault.
+    settings, and `open` gives a GuardedSource. `personal`: what is in it is one account's, so that nobody
+    says by hand who the people there are here. `open` may raise SourceFault.
     """
 
     name: str
@@ -171,6 +172,7 @@ class SourceKind:
     open: Callable[[SourceSetup], AbstractAsyncContextManager[DocumentSource]]
     secret: str | None = None
     guarded: bool | Callable[[BaseModel], bool] = False
+    personal: bool = False
 
     def is_guarded(self, settings: BaseModel) -> bool:
         """Whether a source with these settings has permissions of its own."""

@@ -138,7 +138,14 @@ class ScriptedSources(Plugin):
     def register_sources(self) -> Sequence[SourceKind]:
         return [
             SourceKind("scripted", "Scripted", ScriptedSettings, self._open, secret="Password"),
-            SourceKind("secretive", "Secretive", ScriptedSettings, self._open_guarded, guarded=True),
+            SourceKind(
+                "secretive",
+                "Secretive",
+                ScriptedSettings,
+                self._open_guarded,
+                secret="Password",
+                guarded=True,
+            ),
             SourceKind("scripted", "Again", ScriptedSettings, self._open),
         ]
 

@@ -115,7 +115,8 @@ async def get(caller: Caller, source_id: str) -> SourceOut:
 async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> SourceOut:
     """Change it; new settings and filters apply from a whole listing on.
 
-    New settings for the credential of another account need another credential.
+    New settings for the credential of another account need another credential; if the source has permissions
+    of its own, only that account changes either.
     Raises SourceNotFound, NotSourceOwner, SourceLeaving.
     """
     platform, sight = caller.platform, await source_sight_of(caller)
@@ -128,7 +129,7 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
             row.name = wanted.name
         if wanted.settings is not None:
             settings = _checked(kind, wanted.settings)
-            if settings != row.settings and wanted.secret is None:
+            if settings != row.settings and (wanted.secret is None or row.is_guarded):
                 _check_own_secret(caller, unit.session, row)
             is_guarded = kind.is_guarded(kind.settings.model_validate(settings))
             if settings != row.settings or is_guarded != row.is_guarded:
@@ -146,6 +147,8 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
             row.next_at = next_run(platform, wanted.schedule, unit.now())
         if wanted.secret is not None:
             _check_secret(kind, wanted.secret)
+            if row.is_guarded:
+                _check_own_secret(caller, unit.session, row)
             forget_credential(platform, unit, row, caller.origin)
             row.account_id = caller.id
             keep_credential(platform, unit, row, wanted.secret, caller.origin)
@@ -283,9 +286,14 @@ def _check_secret(kind: SourceKind, secret: SecretStr | None) -> None:
 
 
 def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> None:
-    """Nobody leads the credential of another account to another place. Raises Unprocessable."""
+    """Nobody leads the credential of another account to another place. Raises Unprocessable.
+
+    Nor its documents, if the place says who may read them.
+    """
     if row.account_id != caller.id and has_credential(caller.platform, session, row):
         reason = "the credential is another account's; enter one of yours for the new settings"
+        if row.is_guarded:
+            reason = "the credential is another account's, and so are the permissions; add a source of yours"
         raise Unprocessable.field(("body", "secret"), reason, None)
 
 

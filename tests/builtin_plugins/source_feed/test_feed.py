@@ -114,6 +114,22 @@ async def test_what_leaves_the_feed_stays(running: Running, desk: Desk) -> None:
         assert b"three" in await read_item(source, second[1])
 
 
+async def test_each_entry_is_one_document(running: Running, desk: Desk) -> None:
+    """Those without an id are told apart by what they have; of those with the same id, the newest counts."""
+    same = "<item><guid>same</guid><title>{0}</title><pubDate>{1} Nov 2026 10:00:00 GMT</pubDate></item>"
+    entries = [
+        "<item><description>a word</description></item>",
+        "<item><description>another</description></item>",
+        same.format("older", "Mon, 02"),
+        same.format("newer", "Tue, 03"),
+    ]
+    desk.body = f'<rss version="2.0"><channel><title>Harbour</title>{"".join(entries)}</channel></rss>'
+    async with opened(running, desk) as source:
+        items, _ = await listed(source)
+    assert len({one.identity for one in items}) == 3
+    assert sorted(one.path for one in items) == ["2026-11-03 newer.txt", "a word.txt", "another.txt"]
+
+
 async def test_an_unchanged_feed_is_not_sent(running: Running, desk: Desk) -> None:
     desk.body = rss(("a", "one"))
     async with opened(running, desk) as source:
@@ -135,12 +151,18 @@ async def test_json_feed(running: Running, desk: Desk) -> None:
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": "Harbour",
-        "items": [entry, "x", {"id": 2}],
+        "items": [
+            entry,
+            "x",
+            {"id": 2},
+            {"id": 3, "title": "1 < 2", "date_published": "9999-12-31T23:00:00-02:00"},
+        ],
     }
     desk.body = json.dumps(feed)
     async with opened(running, desk) as source:
-        [item], _ = await listed(source)
+        [item, odd], _ = await listed(source)
         assert b"a < b" in await read_item(source, item)
+    assert (odd.path, odd.modified) == ("1 < 2.txt", None)
     assert item.modified is not None and item.modified.hour == 10
 
 

@@ -15,6 +15,7 @@ from pydantic import SecretStr, ValidationError
 
 from builtin_plugins.source_imap.mailbox import MailboxSource, open_mailbox
 from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
+from builtin_plugins.source_imap.replies import ReplyBroken, read_folders
 from builtin_plugins.source_imap.settings import ImapSettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -178,6 +179,57 @@ async def test_a_mailbox_belongs_to_its_account(
         (await actor.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["total"] for actor in (ann, bob)
     ]
     assert totals == [0, 1]
+    path = f"/v1/rag/sources/{added.json()['id']}"
+    mine = {
+        "kind": "person",
+        "principal": bob.user["email"],
+        "target": "account",
+        "target_id": ann.user["id"],
+    }
+    said = await ann.put(f"{path}/counterparts", json={"items": [mine]})
+    assert (said.status, said.json()["code"]) == (422, "validation_error"), said.body
+    changed = {"settings": {**settings, "address": ann.user["email"]}, "secret": "wrong"}
+    assert (await ann.patch(path, json=changed)).status == 200
+    await running.run_jobs()
+    assert (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["total"] == 0
+    refused = (await ann.post(f"{path}/run", json={})).status
+    await running.run_jobs()
+    [last, *_] = (await ann.get(f"{path}/runs")).json()["items"]
+    assert (refused, last["state"], last["gone"]) == (202, "credential_refused", 0)
+
+
+async def test_hostile_headers(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:
+    """Anybody can send a mail; it must not keep the others away."""
+    headers = [
+        b"From: " + b"(" * 3_000,
+        b"Message-ID: <" + b"(" * 3_000,
+        b"Subject: \xff=?nope?q?a?= =?utf-8?b?!?=",
+        b"References: " + b"<a@b> " * 20_000,
+        b"From: " + b"a." * 20_000,
+    ]
+    for header in headers:
+        put(mail, header + b"\r\n\r\nText.\r\n")
+    async with opened(running, server) as source:
+        items, _, _ = await listed(source)
+    assert len(items) == len(headers)
+    assert max(len(value) for item in items for value in item.details.values()) <= 2_000
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b'(\\HasNoChildren) "." "Ablage.Gr&APw-n"', "Ablage/Gr\u00fcn"),
+        (b'() "/" "Gr\xc3\xbcn"', "Gr\u00fcn"),
+        (b'() "/" "Gr\xfcn"', "Gr\ufffdn"),
+    ],
+)
+async def test_names_of_folders(line: bytes, name: str) -> None:
+    """Also those in no encoding that is allowed: what the server is asked for are its own bytes."""
+    [folder] = read_folders([line])
+    assert folder.name == name
+    assert folder.quoted.encode("latin-1") in line
+    with pytest.raises(ReplyBroken):
+        read_folders([(b'() "/" {9}', b"a\r\nb LIST")])
 
 
 async def test_faults(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:

@@ -240,6 +240,12 @@ async def test_folders_and_the_prefix(running: Running) -> None:
     ]
 
 
+async def test_a_name_that_no_address_holds_keeps_no_other_away(running: Running) -> None:
+    """A server reads `..` as another place, and then finds the signature to be wrong."""
+    items = await listed(running, 200, listing("a/../b", "./c", "d..e"))
+    assert [one.identity for one in items if one.unavailable is None] == ["d..e"]
+
+
 async def test_without_a_key_nothing_is_signed(running: Running) -> None:
     """The operator's own keys are not used for it."""
     [item] = await listed(running, 200, listing("a.txt"), access_key="")
@@ -252,6 +258,7 @@ async def test_without_a_key_nothing_is_signed(running: Running) -> None:
         (200, "<ListBucketResult>", ListingIncomplete),
         (200, "<html/>", ListingIncomplete),
         (200, listing("a", more="<IsTruncated>true</IsTruncated>"), ListingIncomplete),
+        (200, listing("a", more=""), ListingIncomplete),
         (
             200,
             listing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -27,6 +28,7 @@ from builtin_plugins.sources.api import (
     SourceItem,
     SourceMisplaced,
     SourceSetup,
+    SourceThrottled,
     SourceUnreachable,
 )
 from builtin_plugins.sources.conformance import SourceConformance, SourceWorld, read_item
@@ -204,7 +206,14 @@ async def site() -> AsyncIterator[Site]:
 async def test_links_stay_below_the_beginning(running: Running, site: Site) -> None:
     site.pages = {
         "/docs/": link(
-            "a", "/docs/b/#there", "/private", "../up", "//example.org/docs/", "a?utm_source=x", "m@x:y"
+            "a",
+            "/docs/b/#there",
+            "/private",
+            "../up",
+            "//example.org/docs/",
+            "a?utm_source=x",
+            "m@x:y",
+            site.url.replace("//", "//u:p@") + "/docs/a",
         ),
         "/docs/a": link("b/", "a?page=2"),
         "/docs/b/": link("c", head='<base href="/docs/deep/">'),
@@ -245,6 +254,14 @@ async def test_an_error_deletes_nothing(running: Running, site: Site) -> None:
     assert (after.paths, after.end.only_changes) == (["index"], True)
     site.pages["/docs/a"] = link()
     assert (await listed(running, site, after.end.cursor)).end.only_changes is False
+
+
+async def test_one_page_that_is_never_served_holds_up_no_others(running: Running, site: Site) -> None:
+    site.pages = {"/docs/": link("a", "b"), "/docs/a": 503, "/docs/b": link()}
+    assert (await listed(running, site)).paths == ["b", "index"]
+    site.pages["/docs/a"] = lambda: web.Response(status=503, headers={"Retry-After": "90"})
+    with pytest.raises(SourceThrottled):
+        await listed(running, site)
 
 
 async def test_a_site_that_is_down(running: Running, site: Site) -> None:
@@ -312,6 +329,25 @@ async def test_one_address_for_each_page(running: Running, site: Site) -> None:
     }
     assert (await listed(running, site)).paths == ["a", "b", "c", "index", "new"]
     assert "/elsewhere" not in site.asked
+
+
+async def test_odd_headers(running: Running) -> None:
+    """Bytes that are no text: the page is read, this time and the next."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        status = b"200 OK" if path.startswith(b"/docs/") else b"404 Not Found"
+        head = (
+            b'Content-Type: text/html; charset=\xff\r\nETag: "\xff"\r\nConnection: close\r\nContent-Length: 3'
+        )
+        writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + b"\r\n\r\n<p>")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        site = Site(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        found = await listed(running, site)
+        assert (await listed(running, site, found.end.cursor)).paths == found.paths == ["index"]
 
 
 async def test_limits(running: Running, site: Site) -> None:

@@ -79,6 +79,16 @@ async def test_nobody_leads_the_credential_of_another_account_elsewhere(desk: De
     assert set(problems(await desk.ann.patch(desk.path(), json=same))) == {"body.secret"}
 
 
+async def test_nobody_says_who_may_read_what_another_account_brought(desk: Desk) -> None:
+    """Nor with a credential of their own: their server would give them its documents."""
+    await desk.add(kind="secretive", secret="open sesame")
+    admin = await somebody(desk.running, role="admin")
+    for change in ({"settings": {"shelf": "elsewhere"}, "secret": "mine"}, {"secret": "mine"}):
+        assert set(problems(await admin.patch(desk.path(), json=change))) == {"body.secret"}
+    assert (await admin.patch(desk.path(), json={"name": "Renamed"})).status == 200
+    assert (await desk.ann.patch(desk.path(), json={"secret": "another"})).status == 200
+
+
 async def test_settings_are_tried_before_they_are_saved(desk: Desk) -> None:
     desk.shelf.contents = {f"{at}.txt": b"x" for at in range(30)}
     path = f"/v1/rag/knowledge-bases/{desk.base}/sources/test"

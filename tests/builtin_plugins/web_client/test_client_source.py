@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from builtin_plugins.source_feed.feed import FEED
+from builtin_plugins.source_imap.mailbox import IMAP
+from builtin_plugins.source_s3.bucket import S3
+from builtin_plugins.source_web.site import WEB
+from builtin_plugins.sources.api import SourceKind
 from tests.builtin_plugins.web_client.language_files import FILES, faults, known_texts
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +46,14 @@ def test_vendored_file_is_what_npm_has(item: dict[str, object]) -> None:
     assert hashlib.sha256(text.encode()).hexdigest() == item["source_sha256"]
     assert item["licence"] in ("MIT", "Apache-2.0")
     assert re.fullmatch(r"\d+\.\d+\.\d+", str(item["version"]))
+
+
+@pytest.mark.parametrize("kind", [FEED, IMAP, S3, WEB], ids=lambda kind: kind.name)
+def test_forms_of_sources_come_in_all_languages(kind: SourceKind) -> None:
+    fields = kind.settings.model_json_schema()["properties"].values()
+    texts = [kind.title, kind.secret, *(one.get(name) for one in fields for name in ("title", "description"))]
+    form = (STATIC / "pages/sources/add.js").read_text(encoding="utf-8")
+    assert [text for text in texts if text and f'"{text}"' not in form] == []
 
 
 def test_every_vendored_file_is_listed() -> None:

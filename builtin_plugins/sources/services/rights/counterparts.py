@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api as rag
 from builtin_plugins.sources.access import source_sight_of
+from builtin_plugins.sources.kinds import SOURCE_KINDS
 from builtin_plugins.sources.models import CounterpartRecord, PrincipalRecord, SourceRecord
 from builtin_plugins.sources.schemas_rights import (
     CounterpartIn,
@@ -145,6 +146,7 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
 
     def write(unit: Unit) -> CounterpartsOut:
         source = sight.source(unit.session, source_id, to_change=True)
+        _check_kind(platform, source, wanted)
         before = _said(unit.session, source)
         for place, one in enumerate(wanted.items):
             _check(unit.session, scope, place, one)
@@ -161,6 +163,14 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
         return after
 
     return await platform.database.write(write)
+
+
+def _check_kind(platform: Platform, source: SourceRecord, wanted: CounterpartsIn) -> None:
+    """Nobody gives what is one account's to another. Raises Unprocessable."""
+    kind = platform.resource(SOURCE_KINDS).all.get(source.kind)
+    if wanted.items and (kind is None or kind.personal):
+        reason = "what is in this source belongs to its account; nobody can say who that is here"
+        raise Unprocessable.field(("body", "items"), reason, None)
 
 
 def _check(session: Session, scope: Scope, place: int, one: CounterpartIn) -> None:

@@ -9,7 +9,7 @@ import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 import { Parameter } from "../../parts/parameter.js";
 
-/** Titles of the kinds that are built in, and of their settings: others come in the language of their plugin. */
+/** Titles of the kinds that are built in, and of their settings, and what is said of these: others come in the language of their plugin. */
 const TITLES = [
   "Folder on the server", "Git repository", "Folder", "Address", "Branch", "User", "Link", "Access token",
   "Who may read", "E-mail domain", "WebDAV or Nextcloud", "S3 bucket", "Bucket", "Prefix", "Server", "Region",
@@ -17,7 +17,29 @@ const TITLES = [
   "Largest page in MB", "Pause", "RSS, Atom or JSON feed", "Entries", "Mailbox (IMAP)", "Port", "Encryption",
   "E-mail address", "Folders", "Password",
 ];
+const HINTS = [
+  "Where to begin, such as https://example.org/docs/. Only what is below it is read.",
+  "Otherwise only pages that the site's sitemaps name.",
+  "A site with more is not read; narrow it down.",
+  "Links that may lie between the beginning and a page.",
+  "What is larger is left out.",
+  "Seconds between two requests; longer if the site's robots.txt asks for it.",
+  "Of an RSS, Atom or JSON feed.",
+  "Newest entries that a run takes from the feed.",
+  "Such as imap.example.org.",
+  "993 with TLS, 143 with STARTTLS.",
+  "TLS from the beginning, or by STARTTLS; never without.",
+  "The mailbox's: only the account with it reads the mails; the user when empty.",
+  "Separated by commas; all but drafts, junk and trash when empty.",
+  "3 to 63 lower-case letters, digits, dots and hyphens.",
+  "Only objects whose names begin with it, such as policies/; all when empty.",
+  "Such as https://s3.example.org; Amazon's when empty.",
+  "Region of the bucket.",
+  "Sent with the secret access key; the bucket is read as by strangers when empty.",
+  "In a bucket with versioning, each document names its version, and exactly that is read.",
+];
 export const titled = (text) => (TITLES.includes(text) ? t(text) : text);
+const hinted = (text) => (HINTS.includes(text) ? t(text) : text);
 
 const SCHEDULES = { "": "By hand", "@hourly": "Every hour", "@daily": "Every day", "@weekly": "Every week" };
 
@@ -60,7 +82,7 @@ export function AddSource({ base, kinds, onAdded, onClose }) {
     <p class="muted">${kind.guarded === "always" ? t("Only whoever may read something at the source may read it here.") : kind.guarded === "depends" ? t("The settings of the source decide who may read what comes from it.") : t("Everybody who sees this knowledge base will see what comes from the source, whatever its own permissions say.")}</p>
     <${Form} action=${action} submit=${t("Add")} onCancel=${onClose} disabled=${!isComplete}>
       <${Field} as="select" label=${t("Kind")} value=${kind.name} onInput=${choose}>${kinds.map((one) => html`<option key=${one.name} value=${one.name}>${titled(one.title)}</option>`)}<//>
-      ${Object.entries(properties).map(([key, schema]) => html`<${Parameter} key=${`${kind.name}-${key}`} name=${key} schema=${{ ...schema, title: titled(schema.title ?? key) }} required=${required.includes(key)} value=${settings[key]} onChange=${(value) => set(key, value)} />`)}
+      ${Object.entries(properties).map(([key, schema]) => html`<${Parameter} key=${`${kind.name}-${key}`} name=${key} schema=${{ ...schema, title: titled(schema.title ?? key), description: hinted(schema.description) }} required=${required.includes(key)} value=${settings[key]} onChange=${(value) => set(key, value)} />`)}
       ${kind.secret && html`<${Field} label=${titled(kind.secret)} type="password" value=${secret} onInput=${setSecret} autocomplete="off" optional hint=${t("Kept encrypted, and shown to nobody.")} />`}
       <${Field} label=${t("Name")} value=${name} onInput=${setName} placeholder=${titled(kind.title)} optional />
       <${Field} as="select" label=${t("When it runs")} value=${schedule} onInput=${setSchedule}>${Object.entries(SCHEDULES).map(([value, title]) => html`<option key=${value} value=${value}>${t(title)}</option>`)}<//>
