@@ -8,17 +8,20 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 _DAY: Final = len("2026-03-01")
+_EASTERNMOST: Final = timedelta(hours=14)
+"""How far a day begins before that of UTC."""
 
 
 def _moment(given: object) -> datetime:
-    """A time, or the end of a day; that of today is now."""
+    """A time, or the last moment of a day; that of today, wherever it is, is now."""
     now = datetime.now(UTC)
     try:
         written = given.isoformat() if isinstance(given, datetime) else str(given)
         moment = datetime.fromisoformat(written)
         if len(written) == _DAY:
-            end = moment.replace(tzinfo=UTC) + timedelta(days=1)
-            moment = now if moment.date() == now.date() else end
+            begin = moment.replace(tzinfo=UTC)
+            end = begin + timedelta(days=1, microseconds=-1)
+            moment = min(end, now) if begin - _EASTERNMOST <= now else end
     except (ValueError, OverflowError):
         raise ValueError("must be a day such as 2026-03-01, or a time with its zone") from None
     if moment.tzinfo is None:

@@ -54,7 +54,8 @@ class _Limit:
 
 def period_in(question: str, today: date) -> QuestionPeriod | None:
     """The period that a question is about; None if it names both one and the present, so that none is left
-    out. A question that names none is about what applies today.
+    out. A question that names none is about what applies today, as is one that only names a later day:
+    "must I ask before 2027?". A month without a year is a period since then alone: "by May" may be any.
     """
     text = question[:_LONGEST]
     limits, (newest, current) = _limits(text, today), _present(text)
@@ -62,6 +63,8 @@ def period_in(question: str, today: date) -> QuestionPeriod | None:
         said = newest or current
         return QuestionPeriod.today(today, said, newest=said is not None)
     start, end = _combined(limits)
+    if start is None and end is not None and end > today:
+        return QuestionPeriod.today(today)
     is_past = end is not None and end <= today
     if (is_past and current is not None and newest is None) or (start and end and start >= end):
         return None
@@ -114,7 +117,7 @@ def _range_start(text: str, first: DateSpan, second: DateSpan) -> int | None:
 
 def _limit(text: str, span: DateSpan) -> Iterator[_Limit]:
     relation, place, stop = _relation(text, span)
-    if relation is None:
+    if relation is None or not (span.has_year or relation in ("since", "after")):
         return
     start, end = {
         "within": (span.start, span.end),

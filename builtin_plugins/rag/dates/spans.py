@@ -9,20 +9,23 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Final
 
-from builtin_plugins.rag.dates.time_words import BEGINS, ENDS, LOCALES, OTHER_MONTHS
+from builtin_plugins.rag.dates.time_words import BEGINS, ENDS, LOCALES, NAMED_BY_NUMBER, OTHER_MONTHS
 
 _EARLIEST, _LATEST = 1900, 2100
 _BUDDHIST: Final = 543
 """Years of the Thai calendar are so many more."""
 _THAI: Final = re.compile("[\u0e00-\u0e7f]")
 _ANY_YEAR: Final = re.compile(r"\d{4}")
-_NEAR: Final = 12
+_NEAR: Final = 40
 _NO_YEAR_BEFORE: Final = re.compile(
-    r"(?:[€$£¥#:/.,+_*-]|\biso\s?|\bdin\s?(?:en\s)?|\ben\s(?=\d{5})|§\s?|\bno\.\s?|\bnr\.\s?)$", re.I
+    r"(?:[€$£¥#:/.,+_*-]|§\s?|\b(?:iso|din(?:\sen)?|no\.|nr\.)\s?|\b(?:" + NAMED_BY_NUMBER + r")\s)$", re.I
 )
+_NAME_BEFORE: Final = re.compile(r"(?:(?<!\w)[A-Z][A-Z\d-]+|(?<=[^\W\d_]\s)[A-ZÀ-Þ]\w*\s[A-ZÀ-Þ]\w*)\s$")
+"""Letters as of RFC 1918, and two words in capitals as of Visual Studio 2022, without a first word."""
 _NO_YEAR_AFTER: Final = re.compile(
     r"[a-z0-9_%€$£¥°]|[-/:]\d|[.,]\d|\s*(?:[%€$£¥°₽₺]|(?:euros?|eur|usd|dollars?|gbp|chf|kr|nok|sek|kg|km|mm|cm|m|w|kw|kwh|mb|gb|"
-    r"hours?|stunden|users?|people|employees|pages|seiten|mitarbeiter\w*|pieces|stück|рубл\w+|元|人|บาท)(?!\w))",
+    r"hours?|stunden|users?|people|employees|pages|seiten|mitarbeiter\w*|pieces|stück|рубл\w+|元|人|บาท|model\w*|"
+    r"versi\w+|release|edition|problem|bug|модел\w+)(?!\w))",
     re.I,
 )
 
@@ -173,7 +176,11 @@ def _month_in(written: str) -> int:
 
 def _year(match: re.Match[str], written: str, text: str, _today: date | None) -> DateSpan:
     before = text[max(0, match.start() - _NEAR) : match.start()]
-    if _NO_YEAR_BEFORE.search(before) or _NO_YEAR_AFTER.match(text, match.end()):
+    if (
+        _NO_YEAR_BEFORE.search(before)
+        or _NAME_BEFORE.search(before)
+        or _NO_YEAR_AFTER.match(text, match.end())
+    ):
         raise ValueError(written)
     return year_span(_year_of(int(written), text), *match.span(), is_bare=True)
 

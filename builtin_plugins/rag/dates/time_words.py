@@ -70,8 +70,15 @@ OTHER_MONTHS: Final[Mapping[str, int]] = {
 }
 """Names of months beyond those of Unicode's tables: short, inflected and regional ones."""
 
+NAMED_BY_NUMBER: Final = (
+    r"model\w*|модел\w+|versi[oó]n|версия|release|room|raum|zimmer|sala|form|formular|pin|extension|durchwahl|"
+    r"number|nummer|número|номер|line|linie|agenda|windows|server|office|studio|exchange|sharepoint|excel|"
+    r"more than|over|above|mehr als|más de|более"
+)
+"""Words after which a number is no year: the Model 2000, room 2010."""
+
 BEFORE_DATE: Final[Mapping[Relation, str]] = {
-    "since": r"since|as of|as from|starting(?: from| in| on)?|effective(?: from)?|(?:appl(?:y|ies|"
+    "since": r"since|as from|starting(?: from| in| on)?|effective(?: from)?|(?:appl(?:y|ies|"
     r"icable)|valid|"
     r"in force) from|seit(?: dem)?|ab(?: dem)?|mit wirkung (?:vom|zum)|desde|a partir del?|"
     r"начиная с|с|со|自从|自|"
@@ -83,7 +90,7 @@ BEFORE_DATE: Final[Mapping[Relation, str]] = {
     "until": r"until|till|up to|by|through|bis(?: zum| ende)?|hasta(?: el| finales de)?|截至|到|حتى|"
     r"cho đến|đến|tới|"
     r"จนถึง|ถึง",
-    "within": r"in|of|during|for|from|on|dated|im|am|von|vom|aus|für|während(?: des)?|en|del?|"
+    "within": r"as of|in|of|during|for|from|on|dated|im|am|von|vom|aus|für|während(?: des)?|en|del?|"
     r"durante|para|в|во|за|от|"
     r"на|在|في|لعام|عام|خلال|vào|trong|của|ใน|ของ|เมื่อ",
 }
@@ -116,10 +123,16 @@ RANGE: Final = (
 )
 """What stands before the first and between the two dates of a range."""
 
+_PREVIOUS: Final = r"(?<!the )previous"
+_AS_A_WHOLE: Final = r"(?!\s+(?:of|before|de[rs]|vor|meine[rs]|seine[rs]|ihre[rs])\b)"
+"""Not "the last year of the warranty", nor "the previous year", which may follow any other."""
+
 RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
     ("year", -1): (
-        r"(?:last|previous|past) year(?:['’]s)?|letzte[nsm]? jahr(?:es)?|vergangene[nsm]? jahr(?:es)?|"
-        r"vorig(?:e[nsm]?) jahr(?:es)?|vorjahr(?:e?s)?|año (?:pasado|anterior)|прошл\w+ год\w*|"
+        rf"(?:last|past|{_PREVIOUS}) year(?:['’]s)?{_AS_A_WHOLE}|"
+        rf"letzte[nsm]? jahr(?:es)?{_AS_A_WHOLE}|"
+        r"vergangene[nsm]? jahr(?:es)?|"
+        r"vorig(?:e[nsm]?) jahr(?:es)?|(?<!aus dem )vorjahr(?:e?s)?|año (?:pasado|anterior)|прошл\w+ год\w*|"
         r"العام الماضي|"
         r"السنة الماضية|पिछले (?:साल|वर्ष)|गत वर्ष|geçen (?:yıl|sene)\w*|năm (?:ngoái|trước|vừa qua)",
         r"去年|ปีที่แล้ว|ปีก่อน|ปีที่ผ่านมา",
@@ -131,7 +144,8 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"今年|本年|ปีนี้",
     ),
     ("year", 1): (
-        r"(?:next|the coming) year(?:['’]s)?|nächste[nsm]? jahr(?:es)?|kommende[nsm]? jahr(?:es)?|"
+        r"(?:(?<!to )next|the coming) year(?:['’]s)?|(?<!ins )nächste[nsm]? jahr(?:es)?|"
+        r"kommende[nsm]? jahr(?:es)?|"
         r"próximo año|"
         r"año que viene|следующ\w+ год\w*|будущ\w+ год\w*|العام (?:المقبل|القادم)|السنة (?:المقبلة|"
         r"القادمة)|"
@@ -139,7 +153,7 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"明年|ปีหน้า",
     ),
     ("month", -1): (
-        r"(?:last|previous|past) month(?:['’]s)?|letzte[nsm]? monat(?:e?s)?|"
+        rf"(?:last|past|{_PREVIOUS}) month(?:['’]s)?{_AS_A_WHOLE}|letzte[nsm]? monat(?:e?s)?{_AS_A_WHOLE}|"
         r"vergangene[nsm]? monat(?:e?s)?|"
         r"vormonat(?:e?s)?|mes (?:pasado|anterior)|прошл\w+ месяц\w*|الشهر الماضي|पिछले (?:महीने|"
         r"माह)|geçen ay\w*|"
@@ -153,7 +167,9 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"本月|这个月|เดือนนี้",
     ),
     ("week", -1): (
-        r"(?:last|previous|past) week(?:['’]s)?|letzte[nr]? woche|vergangene[nr]? woche|vorwoche|"
+        rf"(?:last|past|{_PREVIOUS}) week(?:['’]s)?{_AS_A_WHOLE}|"
+        rf"letzte[nr]? woche{_AS_A_WHOLE}|"
+        r"vergangene[nr]? woche|vorwoche|"
         r"semana pasada|"
         r"прошл\w+ недел\w+|الأسبوع الماضي|पिछले (?:सप्ताह|हफ़्ते|हफ्ते)|geçen hafta\w*|"
         r"tuần (?:trước|vừa qua)",
@@ -164,8 +180,11 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
 """Periods relative to today: words that stand alone, and words of languages without spaces between them."""
 
 COUNTED: Final[Sequence[tuple[str, str]]] = (
-    (r"(?:last|past|previous)\s+(?P<number>\d{1,3})\s+", "days|weeks|months|years"),
-    (r"(?:letzten|vergangenen)\s+(?P<number>\d{1,3})\s+", r"tagen?|wochen|monaten?|jahren?"),
+    (r"(?:last|past|previous)\s+(?P<number>\d{1,3})\s+", rf"(?:days|weeks|months|years){_AS_A_WHOLE}"),
+    (
+        r"(?:letzten|vergangenen)\s+(?P<number>\d{1,3})\s+",
+        rf"(?:tagen?|wochen|monaten?|jahren?){_AS_A_WHOLE}",
+    ),
     (r"últim[oa]s\s+(?P<number>\d{1,3})\s+", "días|semanas|meses|años"),
     (r"последни[ех]\s+(?P<number>\d{1,3})\s+", r"дн\w+|недел\w+|месяц\w+|лет|год\w*"),
     (r"(?:最近|过去)\s*(?P<number>\d{1,3})\s*", "天|周|个月|年"),
@@ -188,15 +207,23 @@ UNITS: Final[Mapping[Unit, str]] = {
 """How the words of a unit begin."""
 
 NEWEST: Final = (
-    r"(?:the )?(?:newest|latest|most recent|most up-to-date)|neuest\w*|jüngst\w*|aktuellst\w*|"
+    r"(?:the )?(?:newest|(?<!at the )latest(?! (?:date|day|time|i|we|you|they)(?!\w))|"
+    r"most recent|most up-to-date)|"
+    r"neuest\w*|aktuellst\w*|jüngst\w*(?= (?:fassung|version|stand|ausgabe|"
+    r"preis|bericht|zahlen|daten|beschl))|"
     r"letzte[nrs]?(?= (?:fassung|version|stand|ausgabe))|(?:más (?:recientes?|nuev[oa]s?))|"
-    r"últim[oa]s?(?= (?:versi|precio|tarifa|edici))|(?:сам\w+ )?(?:новейш|последн)\w+(?! \d)|"
+    r"últim[oa]s?(?= (?:versi|precio|tarifa|edici))|(?:сам\w+ )?новейш\w+|сам\w+ последн\w+|"
+    r"последн\w+(?= (?:верси|цен|редакц|данн|отч[её]т|стоимост|"
+    r"тариф|правил|издани|изменени|решени|протокол))|"
     r"сам\w+ нов\w+|"
     r"(?:ال)?أحدث|नवीनतम|सबसे न(?:या|ई|ए)|en (?:yeni|son|güncel)\w*|(?:mới|gần đây) nhất",
     r"最新|ล่าสุด|ใหม่ที่สุด",
 )
 CURRENT: Final = (
-    r"current(?:ly)?|at present|presently|nowadays|right now|now|today(?:['’]s)?|these days|"
+    r"(?<!which )(?<!what )(?<!maximum )(?<!alternating )(?<!direct )current"
+    r"(?= \w)(?! (?:accounts?|assets?|liabilities|ratio|flow|of|in|through|for|to|from|is|are|"
+    r"does|do|can|may|must)(?!\w))|"
+    r"currently|at present|presently|nowadays|right now|now|today(?:['’]s)?|these days|"
     r"derzeit\w*|aktuell\w*|"
     r"momentan\w*|heut(?:e|ig)\w*|gegenwärtig\w*|zurzeit|jetzt\w*|actualmente|(?:el|la|los|"
     r"las) \w+ actual(?:es)?|"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from pydantic import TypeAdapter
 
+from builtin_plugins.rag.schemas_time import AsOf
 from kernel.sdk import utc_now
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ask, make_pipeline, path_of, problems, record, somebody
@@ -49,6 +51,13 @@ async def test_the_version_that_was_current_then(running: Running, ann: Actor, b
     assert not any("185" in one["text"] for one in found.json()["items"])
     assert any(note.startswith("as_of: ") for note in found.json()["degraded"])
     assert other["document_id"] not in {one["document_id"] for one in found.json()["items"]}
+
+
+async def test_a_day_ends_before_the_next_one() -> None:
+    """What is valid until that day still counts, and what is valid from the next one does not."""
+    read = TypeAdapter(AsOf).validate_python
+    assert str(read("2026-06-30").date()) == "2026-06-30"
+    assert read((utc_now() + timedelta(hours=13)).date().isoformat()) <= utc_now()  # today in New Zealand
 
 
 async def test_what_as_of_refuses(running: Running, ann: Actor, base: str) -> None:

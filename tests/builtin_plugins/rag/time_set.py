@@ -77,8 +77,34 @@ Giá năm 2025 là bao nhiêu?	within	2025-01-01	2026-01-01
 ราคาล่าสุดเท่าไร	newest
 ราคาในปี 2568 เท่าไร	within	2025-01-01	2026-01-01
 When may I take leave?	today
-Who is responsible from May?	within	2026-05-01	2026-06-01
+Who is responsible from May?	today
 Which documents are needed for the 2024-Q3 report?	within	2024-01-01	2025-01-01
+Which battery has the 2024 model?	today
+Was kostet das Modell 2024?	today
+Какой аккумулятор у модели 2024?	today
+Does Windows run on Visual Studio 2022?	today
+How many chairs are in room 2010?	today
+What does RFC 1918 say?	today
+What is RFC 1918?	today
+Is the year 2038 problem fixed?	today
+Was sagt § 2010?	today
+Can I carry over vacation until March?	today
+Do I have to file by May?	today
+What are the opening hours in December?	today
+How many days before 2027 must I ask?	today
+Was gilt bis 2030?	today
+Can I carry over leave to next year?	today
+What is the last year of the warranty?	today
+What is carried forward from the previous year?	today
+Was gilt im letzten Jahr der Probezeit?	today
+Who is told before the last 3 days of probation?	today
+What applied as of 1 May 2025?	within	2025-05-01	2025-05-02
+Which current does the charger need?	today
+What is the current of the fuse?	today
+What is the current document about prices?	newest
+By when at the latest must I give notice?	today
+Wer ist die jüngste Mitarbeiterin?	today
+Какой последний пункт договора?	today
 """
 UNSEEN = """
 Which travel rules applied in 2022?	within	2022-01-01	2023-01-01

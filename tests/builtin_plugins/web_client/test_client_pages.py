@@ -467,7 +467,7 @@ async def test_keyboard(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("heading", name="Rosebud")).to_be_visible()
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("handb")
-    await page.get_by_role("option", name="handbook.md").click()
+    await page.get_by_role("option", name="handbook.md Rosebud").click()
     await expect(page.get_by_role("heading", name="handbook.md")).to_be_visible()
     await page.keyboard.press("g")
     await page.keyboard.press("p")
