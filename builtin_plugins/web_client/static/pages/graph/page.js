@@ -81,7 +81,7 @@ function Network({ base, network, chosen, choose }) {
   const toggle = (kind) => setKinds(kinds.includes(kind) ? kinds.filter((other) => other !== kind) : [...kinds, kind]);
   const rest = things.entities.length - drawn.entities.length;
   return html`<div class="row" role="group" aria-label=${t("Kinds to draw")}>
-      ${Object.entries(KINDS).filter(([kind]) => there.has(kind)).map(([kind, { title }]) => html`<${Button} small key=${kind} aria-pressed=${kinds.includes(kind)} class=${kinds.includes(kind) ? "pressed" : ""} onClick=${() => toggle(kind)}>${t(title)}<//>`)}
+      ${Object.entries(KINDS).filter(([kind]) => there.has(kind) && (there.size > 1 || kinds.length)).map(([kind, { title }]) => html`<${Button} small key=${kind} aria-pressed=${kinds.includes(kind)} class=${kinds.includes(kind) ? "pressed" : ""} onClick=${() => toggle(kind)}>${t(title)}<//>`)}
       ${opened.length > 0 && html`<${Button} small kind="quiet" icon="retry" onClick=${() => { setOpened([]); choose(""); }}>${t("Draw fewer again")}<//>`}
     </div>
     <div class=${chosen ? "graph-view with-entity" : "graph-view"}>
