@@ -22,6 +22,7 @@ async def test_a_period_is_shown_and_removed(site: Running, visitor: Visitor) ->
     assert sent.status == 202
     await site.run_jobs()
     page = await visitor.arrive(ana, f"/documents/{base}/{sent.json()['document_id']}")
+    await page.get_by_role("link", name="Details").click()
     await page.get_by_role("button", name="Accept Valid from").click()
     await expect(page.get_by_role("button", name="Accept Valid from")).to_have_count(0)
     asked: list[Request] = []
