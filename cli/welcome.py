@@ -25,7 +25,7 @@ _FIRST_CODE = "first-account"  # the secret that `POST /v1/auth/first-account` a
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a platform that has just started; `first_code` is None once there is an account."""
+    """Facts about a platform that has just started; `first_code` is None once there is an administrator."""
 
     host: str
     home: Path
@@ -67,18 +67,19 @@ async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
 
 
 async def _first_code(platform: Platform) -> str | None:
-    """The code that makes the first account, if nobody has one."""
-    if await platform.database.read(_has_accounts):
+    """The code that makes the first administrator, if there is none."""
+    if await platform.database.read(_is_administered):
         return None
     return await asyncio.to_thread(platform.secrets.ensure, _FIRST_CODE, 18)
 
 
-def _has_accounts(session: Session) -> bool:
+def _is_administered(session: Session) -> bool:
     from sqlalchemy import select
 
     from kernel.auth.models import Account
 
-    return session.scalar(select(Account.id).where(Account.deleted_at.is_(None)).limit(1)) is not None
+    mine = (Account.role == "admin") & Account.deleted_at.is_(None)
+    return session.scalar(select(Account.id).where(mine).limit(1)) is not None
 
 
 def welcome(facts: Facts, ports: Ports) -> None:
@@ -117,7 +118,7 @@ def _remarks(facts: Facts, url: str) -> list[str]:
     ]
     if facts.first_code:
         found.append(
-            f"There are no accounts yet. Make the first one, an administrator, in a browser:\n"
+            f"There is no administrator yet. Make the first account in a browser:\n"
             f"    {url}/#first-account={facts.first_code}\n"
             f"  or in another terminal:\n"
             f"    {command} users create YOURNAME --admin"

@@ -94,14 +94,14 @@ class Accounts:
     async def register_first(
         self, username: str, email: str, password: str, origin: Origin | None = None
     ) -> Account:
-        """Create an administrator while nobody has an account. Raises FirstAccountExists, TooManySignIns."""
+        """Create the first administrator. Raises FirstAccountExists, AlreadyExists, TooManySignIns."""
         password_hash = await self._passwords.hash(password, anonymous=True)
         account = _new(username, email, password_hash, "admin")
         return await self._database.write(self._create_first, account, origin)
 
     def _create_first(self, unit: Unit, account: Account, origin: Origin | None) -> Account:
         unit.lock(ACCOUNTS_LOCK)
-        if _any(unit.session):
+        if _is_administered(unit.session):
             raise FirstAccountExists()
         return self._create(unit, account, origin, vouched=True)
 
@@ -248,6 +248,10 @@ class Accounts:
         self._some = self._some or await self._database.read(_any)
         return self._some
 
+    async def is_administered(self) -> bool:
+        """Whether anybody is an administrator."""
+        return await self._database.read(_is_administered)
+
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
         """Accounts in the order of their ids, and the total number."""
         return await self._database.read(_page, limit, offset)
@@ -262,6 +266,11 @@ def _check_session(account: Account | AccountState | None, claims: Mapping[str, 
 
 def _any(session: Session) -> bool:
     return session.scalar(select(Account.id).limit(1)) is not None
+
+
+def _is_administered(session: Session) -> bool:
+    mine = (Account.role == "admin") & Account.deleted_at.is_(None)
+    return session.scalar(select(Account.id).where(mine).limit(1)) is not None
 
 
 def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int]:

@@ -27,7 +27,7 @@ class RegistrationClosed(Forbidden):
 
 class FirstAccountExists(Conflict):
     code = "first_account_exists"
-    default_detail = "Somebody has an account here already; sign in, or ask an administrator for one"
+    default_detail = "There is an administrator already; sign in, or ask them for an account"
 
 
 class WrongFirstCode(Forbidden):

@@ -83,7 +83,7 @@ class TestOneProcess:
         assert "platformctl users create" in first
         code = (platform_home / "secrets/first-account").read_text("utf-8")
         assert f"{served.url}/#first-account={code}" in first
-        await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
+        await asyncio.to_thread(bare_cli, "users", "create", "ada", "--admin", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:
             await eventually(lambda: served.process.output().count("is ready") == 2)
             second = served.process.output()[len(first) :]

@@ -1,4 +1,4 @@
-"""`/v1/auth/first-account`: whoever started the platform makes its first account in the browser."""
+"""`/v1/auth/first-account`: whoever started the platform makes its first administrator in the browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernel.sdk import PUBLIC, Context, Rate, RouteTable
 from kernel.sdk.accounts import TOKENS
 
 FIRST_ACCOUNT = "first-account"
-"""The secret whose value is the code; `platformctl serve` makes and prints it while nobody has an account."""
+"""The secret whose value is the code; `platformctl serve` prints it while nobody is an administrator."""
 
 routes = RouteTable("Authentication", token_scopes=())
 
@@ -30,10 +30,11 @@ routes = RouteTable("Authentication", token_scopes=())
 async def make_first_account(ctx: Context, body: FirstAccountRequest) -> LoginResult:
     """Create the first account, an administrator, and sign in.
 
-    It needs the code that the platform printed when it started, and works only while nobody has an account.
+    It needs the code that the platform printed when it started, and works only while nobody is an
+    administrator: an account that somebody registered earlier does not get in the way.
     """
     secrets, accounts, origin = ctx.platform.secrets, ctx.resource(ACCOUNTS), ctx.audit_origin()
-    if await accounts.any():
+    if await accounts.is_administered():
         raise FirstAccountExists()
     code = await asyncio.to_thread(secrets.get, FIRST_ACCOUNT)
     if code is None or not hmac.compare_digest(code.encode(), body.code.encode()):

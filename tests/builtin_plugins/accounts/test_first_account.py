@@ -39,6 +39,18 @@ async def test_once(start_platform: Start) -> None:
     assert running.platform.secrets.get("first-account") is None
 
 
+async def test_after_a_stranger_registered(start_platform: Start) -> None:
+    """Whoever registers before does not keep the one with the code out; an administrator does."""
+    running = await started(start_platform)
+    eve = {"username": "eve", "email": "eve@example.org", "password": "correct horse battery"}
+    assert (await running.anonymous.post("/v1/auth/register", json=eve)).status == 201
+    taken = await running.anonymous.post(PATH, json=body(CODE, "eve"))
+    assert (taken.status, taken.json()["code"]) == (409, "already_exists")
+    assert (await running.anonymous.post(PATH, json=body(CODE))).status == 201
+    again = await running.anonymous.post(PATH, json=body(CODE, "mallory"))
+    assert (again.status, again.json()["code"]) == (409, "first_account_exists")
+
+
 async def test_two_at_the_same_time(start_platform: Start) -> None:
     """Of two requests with the right code, one makes the account."""
     running = await started(start_platform)

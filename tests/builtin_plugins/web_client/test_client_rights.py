@@ -144,10 +144,13 @@ async def test_upkeep_of_a_knowledge_base(site: Running, visitor: Visitor) -> No
 
 
 async def test_the_first_account(tmp_path: Path, browser: Browser) -> None:
-    """The link that the terminal shows makes it: its code leaves the address, and one is signed in."""
+    """The link that the terminal shows makes it: its code leaves the address, and one is signed in. Somebody
+    who has registered already, who is no administrator, is not in the way.
+    """
     async with platforms(tmp_path) as start:
         running = await start("web_client")
         running.platform.secrets.set("first-account", "the-code")
+        await running.platform.resource(ACCOUNTS).register("eve", "eve@example.org", "correct horse battery")
         context = await browser.new_context(locale="en-GB")
         page = await Visitor(running, context).open("/#first-account=the-code")
         await page.get_by_label("Username").fill("ada")

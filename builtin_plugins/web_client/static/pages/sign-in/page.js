@@ -18,10 +18,13 @@ import { signOut } from "./sign-out.js";
 const PAUSE = 15_000; // each check logs a line in the terminal where the first account is about to be created
 
 export default function SignIn({ problem, offered: token = "", firstCode }) {
+  const [code, setCode] = useState(firstCode); // also once others have registered
   const offered = useResource((signal) => api.capabilities({ signal }));
   const fresh = offered.data?.first_account_wanted ?? false;
+  const first = fresh || Boolean(code && offered.data);
   usePolling(offered.reload, PAUSE, fresh);
   useReturning(offered.reload, fresh);
+  useEffect(() => (fresh ? () => setCode("") : undefined), [fresh]); // it was made in a terminal meanwhile
   const signedIn = account.value !== null;
   const [typed, setTyped] = useState("");
   const [username, setUsername] = useState("");
@@ -31,15 +34,16 @@ export default function SignIn({ problem, offered: token = "", firstCode }) {
   if (signedIn && mustChangePassword.value) return html`<${MustChange} typed=${typed} />`;
   const { registration_mode: mode, password_reset_email: mail, sign_in_methods: methods = [] } = offered.data ?? {};
   const name = { username, setUsername };
-  return html`<${Card} title=${fresh ? t("Welcome! Make the first account") : t("Sign in")} about=${t("Ask your own documents, and see where each answer comes from.")}>
+  return html`<${Card} title=${first ? t("Welcome! Make the first account") : t("Sign in")} about=${t("Ask your own documents, and see where each answer comes from.")}>
     ${problem && html`<${Notice} tone="bad">${problem}<//>`}
     ${nameIn(token) && html`<${Continue} token=${token} />`}
     <${Failure} error=${offered.error} onRetry=${offered.reload} />
-    ${fresh ? html`<${FirstAccount} code=${firstCode} ...${name} />` : html`<${Password} mail=${mail} onTyped=${setTyped} ...${name} />`}
+    ${first ? html`<${FirstAccount} code=${code} ...${name} />` : html`<${Password} mail=${mail} onTyped=${setTyped} ...${name} />`}
     ${methods.length > 0 && html`<div class="or"><span>${t("or")}</span></div>`}
     ${methods.map((method) => html`<${Elsewhere} key=${method.name} method=${method} />`)}
-    ${mode === "open" && !fresh && html`<p class="muted center">${t("No account yet?")} <${Link} to="/register">${t("Create an account")}<//></p>`}
-    ${!fresh && html`<details class="first-start"><summary>${t("Can’t sign in?")}</summary><p>${t("Whoever runs this server can set your password in a terminal there:")}</p>
+    ${first && !fresh && html`<${Button} kind="link" onClick=${() => setCode("")}>${t("Sign in")}<//>`}
+    ${mode === "open" && !first && html`<p class="muted center">${t("No account yet?")} <${Link} to="/register">${t("Create an account")}<//></p>`}
+    ${!first && html`<details class="first-start"><summary>${t("Can’t sign in?")}</summary><p>${t("Whoever runs this server can set your password in a terminal there:")}</p>
       <${Copyable} text="./setup.sh users reset-password YOURNAME" label=${t("Command")} /></details>`}
   <//>`;
 }
