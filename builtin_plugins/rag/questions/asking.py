@@ -126,7 +126,8 @@ async def prepared(method: Method, question: Question) -> RetrievedPassages | Dr
 
     A question about the documents themselves needs no search.
     """
-    await look_back(question)
+    if question.request.as_of is not None:
+        await look_back(question, question.request.as_of)
     if (known := await _overview(question)) is not None:
         return known
     await complete(question)

@@ -41,14 +41,13 @@ def current_at(documents: BoundFilter, moment: datetime) -> BoundFilter:
     return documents.narrowed(replace(then, key=f"as of {moment.isoformat()}"))
 
 
-async def look_back(inquiry: Inquiry) -> None:
-    """Limit a search to the versions of its time, if it has one; what is kept no longer is noted."""
-    moment, platform = inquiry.request.as_of, inquiry.platform
-    if moment is None or "as_of" in inquiry.trace.details:
+async def look_back(inquiry: Inquiry, moment: datetime) -> None:
+    """Limit a search to the versions of a time; what is kept no longer is noted."""
+    if "as_of" in inquiry.trace.details:
         return
     inquiry.documents = current_at(inquiry.documents, moment)
     inquiry.trace.details["as_of"] = moment.isoformat()
-    gone, is_more = await platform.database.read(gaps_at, moment, inquiry.documents)
+    gone, is_more = await inquiry.platform.database.read(gaps_at, moment, inquiry.documents)
     if gone:
         inquiry.trace.degrade(
             f"as_of: versions of {plural(gone, 'document')} from then may be kept no longer"

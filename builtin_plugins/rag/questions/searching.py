@@ -64,7 +64,8 @@ async def search_inquiry(
     """What a search finds, with its time and its period. Raises Unprocessable for a filter that can't be."""
     documents = await bound(caller, [base.id for base in bases], *filters)
     inquiry = Inquiry(caller, bases, request, documents)
-    await look_back(inquiry)
+    if request.as_of is not None:
+        await look_back(inquiry, request.as_of)
     await limit_by_period(inquiry)
     return inquiry, await find(inquiry, api.SearchPlan(request.question))
 
