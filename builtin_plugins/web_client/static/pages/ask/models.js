@@ -1,6 +1,6 @@
 /** Which model answers: chosen beside the question, and where to connect one if there is none. */
 
-import { html, signal } from "../../lib/html.js";
+import { html, signal, useEffect } from "../../lib/html.js";
 import { useResource } from "../../lib/resource.js";
 import { Link } from "../../lib/router.js";
 import { isAdmin, onNextAccount } from "../../lib/session.js";
@@ -17,6 +17,9 @@ onNextAccount(() => {
 
 export function ModelPicker() {
   const { data } = useResource(modelChoices);
+  useEffect(() => {
+    if (data && !data.items.some((item) => item.model === chosenModel.value)) chosenModel.value = "";
+  }, [data]);
   if (!data?.items.length) return null;
   const usual = data.items.find((item) => item.model === data.default);
   return html`<label class="source-choice"><${Icon} name="operations" size=${16} /><span class="hidden">${t("Which model answers")}</span>
