@@ -51,6 +51,8 @@ class TestCreate:
             "team_id": None,
             "organization_id": None,
             "publishing": "owner",
+            "date_field": None,
+            "accept_dates": False,
         }
 
     @pytest.mark.parametrize(
