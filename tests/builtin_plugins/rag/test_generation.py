@@ -202,7 +202,7 @@ class TestStream:
         assert "".join(data["text"] for name, data in events if name == "token") == ANSWER
         plain = await stage.ask()
         assert events[-1][1] == plain
-        unwritten = [{key: value for key, value in one.items() if key != "quotes"} for one in plain["sources"]]
+        unwritten = [{key: one[key] for key in one if key != "quotes"} for one in plain["sources"]]
         assert events[0][1]["sources"] == unwritten
 
     async def test_pieces_come_as_they_are_made(self, stage: Stage) -> None:
