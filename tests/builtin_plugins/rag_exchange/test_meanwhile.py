@@ -179,7 +179,7 @@ async def test_an_export_that_began_before_the_switch(start_platform: Start) -> 
     base = await shelf(ann)
     caller = Caller(running.platform, Principal("user", ann.user["username"], ann.user["id"]))
     whole = await exporting.find(caller, base)
-    pieces = exporting.pieces(running.platform, whole, "1.0")
+    pieces = exporting.pieces(caller, whole, "1.0")
     file = await anext(pieces)
     await reembed(ann, base)
     await running.run_jobs()
