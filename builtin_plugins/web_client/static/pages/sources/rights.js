@@ -12,8 +12,8 @@ const AT_ONCE = 50;
 const KINDS = { person: "Person", group: "Group" };
 const TARGETS = { account: "An account", team: "A team", everyone: "Everybody who sees the knowledge base", nobody: "Nobody" };
 
-async function load(id, mapped, signal) {
-  const query = { limit: AT_ONCE, ...(mapped !== "" && { mapped }) };
+async function load(id, mapped, offset, signal) {
+  const query = { limit: AT_ONCE, offset, ...(mapped !== "" && { mapped }) };
   const [rights, principals, said] = await Promise.all([
     api.sourceRights({ source_id: id, signal }),
     api.sourcePrincipals({ source_id: id, query, signal }),
@@ -25,7 +25,12 @@ async function load(id, mapped, signal) {
 export function Rights({ id }) {
   const [mapped, setMapped] = useState("false");
   const [edited, setEdited] = useState(null);
-  const found = useResource((signal) => load(id, mapped, signal), [id, mapped]);
+  const [offset, setOffset] = useState(0);
+  const found = useResource((signal) => load(id, mapped, offset, signal), [id, mapped, offset]);
+  const choose = (value) => {
+    setMapped(value);
+    setOffset(0);
+  };
   const shown = { false: t("Without a counterpart"), true: t("With a counterpart"), "": t("All") };
   return html`<${Loaded} of=${found}>${({ rights, principals, said }) => html`
     ${rights.is_closed && html`<${Notice} tone="bad" title=${t("Nobody may read its documents")}>${t("Its permissions have been unreadable for too long.")}<//>`}
@@ -37,14 +42,14 @@ export function Rights({ id }) {
       <dt>${t("Documents that nobody may read")}</dt><dd>${number(rights.unreadable)}</dd>
     </dl>
     <p class="muted">${t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
-    <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => setMapped(value)}>${title}<//>`)}</div>
+    <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => choose(value)}>${title}<//>`)}</div>
     ${!principals.items.length && html`<p class="muted">${t("No people or groups")}</p>`}
     <ul class="list">${principals.items.map((one) => html`<li class="panel row" key=${`${one.kind}-${one.principal}`}>
       <span class="grow">${one.name} <span class="faint">${t(KINDS[one.kind])}</span></span>
       ${one.targets.map((target) => html`<${Badge} key=${target}>${t(TARGETS[target])}<//>`)}
       <${Button} small onClick=${() => setEdited(one)}>${t("Say who it is")}<//>
     </li>`)}</ul>
-    ${principals.total > principals.items.length && html`<p class="muted">${t("{n} of {total}", { n: number(principals.items.length), total: number(principals.total) })}</p>`}
+    ${principals.total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setOffset(Math.max(0, offset - AT_ONCE))}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= principals.total} onClick=${() => setOffset(offset + AT_ONCE)}>${t("Next")}<//></div>`}
     ${edited && html`<${Counterpart} id=${id} principal=${edited} said=${said} onSaved=${found.reload} onClose=${() => setEdited(null)} />`}
   `}<//>`;
 }
