@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from kernel.jobs.worker import Worker, executor_slot
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.web_client.gated_model import GatedModel
-from tests.builtin_plugins.web_client.visits import PLAIN_HOST, Visitor
+from tests.builtin_plugins.web_client.visits import PLAIN_HOST, Visitor, working_jobs
 from tests.fakes.browser import PATIENCE, launched
 from tests.fakes.loaded_once import LoadedOnce
 
@@ -56,17 +53,12 @@ def gate() -> GatedModel:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def site(tmp_path_factory: pytest.TempPathFactory, gate: GatedModel) -> AsyncIterator[Running]:
     """A platform with a worker, so that a job that a test holds back holds up no other."""
-    async with AsyncExitStack() as stack:
-        start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
+    async with platforms(tmp_path_factory.mktemp("client")) as start:
         folder = tmp_path_factory.mktemp("policies")
         env = {"PLATFORM_SOURCE_FOLDERS": str(folder), "PLATFORM_MODELS_NEARBY": ""}
         running = await start(*PLUGINS, gate, env=env)
-        slot = await stack.enter_async_context(executor_slot(running.platform))
-        stop = asyncio.Event()
-        working = asyncio.create_task(Worker(running.platform, slot).run(stop))
-        yield running
-        stop.set()
-        await working
+        async with working_jobs(running):
+            yield running
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from kernel.testing import Running, platforms
-from tests.builtin_plugins.web_client.visits import SETTLED, Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import SETTLED, Visitor, knowledge_base, working_jobs
 from tests.fakes.browser import PATIENCE
 from tests.fakes.model_server import ModelServer, Script, model_server
 
@@ -47,7 +47,8 @@ async def guest(
         context = await browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
         context.set_default_timeout(PATIENCE)
         visitor = Visitor(running, context)
-        yield visitor
+        async with working_jobs(running):
+            yield visitor
         await context.close()
         assert visitor.problems == []
 

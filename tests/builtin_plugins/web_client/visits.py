@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, Route
 
+from kernel.jobs.worker import Worker, executor_slot
 from kernel.testing import Actor, Running, eventually
 
 Scheme = Literal["light", "dark"]
@@ -136,6 +140,17 @@ async def knowledge_base(
     await completed(actor, f"{path}/documents/{answer.json()['document_id']}")
     found: dict[str, Any] = (await actor.get(path)).json()
     return found
+
+
+@asynccontextmanager
+async def working_jobs(running: Running) -> AsyncIterator[None]:
+    """A worker for a platform."""
+    async with executor_slot(running.platform) as slot:
+        stop = asyncio.Event()
+        working = asyncio.create_task(Worker(running.platform, slot).run(stop))
+        yield
+        stop.set()
+        await working
 
 
 async def completed(actor: Actor, path: str) -> None:
