@@ -26,14 +26,14 @@ def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
     content = Path(source).read_bytes()
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         title, entries = read_json_feed(content)
-        return _found(title, entries, most)
+        return _feed_content(title, entries, most)
     found = feedparser.parse(content, response_headers={"content-location": base}, sanitize_html=False)
     if not found.version:
         raise ValueError("it is neither RSS nor Atom")
-    return _found(found.feed.get("title", ""), found.entries, most)
+    return _feed_content(found.feed.get("title", ""), found.entries, most)
 
 
-def _found(title: str, entries: Iterable[Any], most: int) -> dict[str, Any]:
+def _feed_content(title: str, entries: Iterable[Any], most: int) -> dict[str, Any]:
     items: dict[str, dict[str, Any]] = {}
     for item in sorted((_item(entry) for entry in entries), key=lambda item: -item["published"]):
         if item["title"]:

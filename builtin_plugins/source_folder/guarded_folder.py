@@ -26,7 +26,7 @@ Entry = TypeVar("Entry", ServerUser, ServerGroup)
 
 
 class GuardedFolderSource(FolderSource):
-    """People and groups are those of the server, known by their names; root has no more rights than others.
+    """People and groups are those of the server, known by their names; root gets no special rights.
 
     `email_domain` makes addresses of names.
     """

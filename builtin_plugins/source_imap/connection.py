@@ -70,7 +70,7 @@ class _CheckedIMAP(imaplib.IMAP4):
         plain = _connected(self._addresses, port, timeout)
         try:
             self.sock = self._context.wrap_socket(plain, server_hostname=host) if self._context else plain
-        except BaseException:
+        except BaseException:  # whatever ends it, the connection is closed
             plain.close()
             raise
         self.file = self.sock.makefile("rb")
@@ -107,7 +107,7 @@ class MailConnection:
                 if not is_tls:
                     server.starttls(ssl_context=context)
                 self._authenticate(server, password)
-            except BaseException:
+            except BaseException:  # whatever ends it, the connection is closed
                 server.shutdown()
                 raise
         self._server = server

@@ -99,7 +99,7 @@ def _store(unit: Unit, row: FileBatch) -> None:
 
 async def files_of(caller: Caller, wanted: BatchCreate) -> list[tuple[UploadedFile, Attributes | None]]:
     """The files that a batch names, with their attributes. Raises Unprocessable."""
-    several = _wanted(caller, wanted)
+    several = _file_requests(caller, wanted)
     known = await files.among(caller, [one.file_id for one in several])
     found = []
     for at, one in enumerate(several):
@@ -111,7 +111,7 @@ async def files_of(caller: Caller, wanted: BatchCreate) -> list[tuple[UploadedFi
     return found
 
 
-def _wanted(caller: Caller, wanted: BatchCreate) -> list[StoreFileCreate]:
+def _file_requests(caller: Caller, wanted: BatchCreate) -> list[StoreFileCreate]:
     if bool(wanted.file_ids) == bool(wanted.files):
         raise Unprocessable.field(("body", "file_ids"), "send either file_ids or files, and at least one")
     several = wanted.files or [

@@ -110,7 +110,7 @@ class Stream:
         if isinstance(event, Finished):
             yield from self._end(event)
         elif isinstance(event, FileHits):
-            yield from self._found(event)
+            yield from self._search_call(event)
         elif isinstance(event, str):
             yield from self._text(event)
         elif isinstance(event, ToolStep):
@@ -130,7 +130,7 @@ class Stream:
         yield from self._opening()
         yield self._made("response.platform_step", step=step.as_json())
 
-    def _found(self, found: FileHits) -> Iterator[bytes]:
+    def _search_call(self, found: FileHits) -> Iterator[bytes]:
         yield from self._opening()
         if self._search is None:
             return

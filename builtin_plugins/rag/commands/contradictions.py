@@ -29,7 +29,7 @@ def contradictions(
     """
     from cli import console, running
 
-    found = running.run(_found(base, compare=compare))
+    found = running.run(_load_report(base, compare=compare))
     if as_json:
         console.print_json(found)
         return
@@ -46,7 +46,7 @@ def contradictions(
     console.note(f"{count:,} {'contradiction' if count == 1 else 'contradictions'}")
 
 
-async def _found(base: str, *, compare: bool) -> dict[str, Any]:
+async def _load_report(base: str, *, compare: bool) -> dict[str, Any]:
     from builtin_plugins.rag.commands.upload_run import find_base
     from cli.client import signed_in
 

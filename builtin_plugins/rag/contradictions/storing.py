@@ -24,7 +24,7 @@ def store_report(
         return
     forget_report(unit, kb_id)
     named = {one.document_id for one in found} | {one.other_id for one in found}
-    current = _held(session, named)
+    current = _current_documents(session, named)
     kept = [one for one in found if one.document_id in current and one.other_id in current]
     for number, one in enumerate(kept):
         one.number = number
@@ -32,7 +32,7 @@ def store_report(
     session.add(ContradictionReport(knowledge_base_id=kb_id, made_at=made_at, is_complete=is_complete))
 
 
-def _held(session: Session, document_ids: set[str]) -> set[str]:
+def _current_documents(session: Session, document_ids: set[str]) -> set[str]:
     """Those that are still current, and stay while this unit lasts."""
     held: set[str] = set()
     for start in range(0, len(document_ids), _PAGE):

@@ -138,7 +138,7 @@ def _relation(text: str, span: DateSpan) -> tuple[Relation | None, int, int]:
     for relation, pattern in _before_patterns():
         found = pattern.search(text, max(0, span.place - _NEAR), span.place)
         if found:
-            # "in March" and "of 2025" show no more than the date.
+            # of "in March" and "of 2025", only the date is shown.
             return relation, (span.place if relation == "within" else found.start()), span.stop
     if not span.has_year:
         return None, 0, 0

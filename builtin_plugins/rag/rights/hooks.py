@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReaderAccounts:
-    """A reader of a document, and the accounts that it stands for now."""
+    """A reader of a document, and the accounts that it currently means."""
 
     reader: str
     account_ids: Sequence[int]

@@ -90,16 +90,16 @@ class _Text:
 async def compare(caller: Caller, kb_id: str, document_id: str, query: DifferenceQuery) -> VersionDifference:
     """Where two versions of a document differ, from the earlier to the later one.
 
-    Raises KnowledgeBaseNotFound, DocumentNotFound, also if the other is no version of it, NothingToCompare,
-    PayloadTooLarge.
+    Raises KnowledgeBaseNotFound, DocumentNotFound, also if the other is not a version of it,
+    NothingToCompare, PayloadTooLarge.
     """
     scope = await scope_of(caller.platform, caller.principal)
     pair = await caller.platform.database.read(_pair, scope, kb_id, document_id, query.against)
     earlier, later = [await _passages(caller.platform, one) for one in pair]
     changes = await asyncio.to_thread(changes_between, earlier, later)
     return VersionDifference(
-        earlier=_shown(pair[0]),
-        later=_shown(pair[1]),
+        earlier=_compared_version(pair[0]),
+        later=_compared_version(pair[1]),
         items=changes[query.offset : query.offset + query.limit],
         total=len(changes),
         limit=query.limit,
@@ -159,7 +159,7 @@ async def _stored(platform: Platform, collection: str, document_id: str) -> list
     return passages
 
 
-def _shown(document: Document) -> ComparedVersion:
+def _compared_version(document: Document) -> ComparedVersion:
     return ComparedVersion(
         document_id=document.id,
         version=document.version,

@@ -97,7 +97,7 @@ def _group_fields(one: SourceGroup) -> dict[str, Any]:
 def match_accounts(
     unit: Unit, platform: Platform, source: SourceRecord, gone: Iterable[Key] = ()
 ) -> frozenset[Key]:
-    """Say which accounts each person and group stands for now; returns those that are everybody here."""
+    """Store which accounts each person and group matches; returns those that mean everybody here."""
     mine = select(PrincipalRecord).where(PrincipalRecord.source_id == source.id)
     rows = {(row.kind, row.digest): row for row in unit.session.scalars(mine)}
     matching = Matching(platform, unit.session, source.id, rows)

@@ -66,7 +66,7 @@ def grant_all(unit: Unit, platform: Platform, source: SourceRecord) -> None:
 
 
 def follow_accounts(unit: Unit, platform: Platform, source: SourceRecord, gone: Iterable[Key] = ()) -> None:
-    """Say whom the people and groups at a source stand for now. `gone` are those that were there."""
+    """Store which accounts the people and groups at a source match. `gone` are those no longer there."""
     before = everyone_of(unit.session, source.id)
     if match_accounts(unit, platform, source, gone) != before:
         grant_all(unit, platform, source)

@@ -196,7 +196,7 @@ def begin_refresh(unit: Unit, source: SourceRecord) -> None:
 
 
 async def follow_all(platform: Platform, _payload: NoPayload) -> None:
-    """After a change of accounts: say whom the people and groups at each source stand for now."""
+    """After a change of accounts: match the people and groups at each source with them again."""
     ids = await platform.database.read(_guarded_ids)
     for one in ids:
         await platform.database.write(_follow, platform, one)
