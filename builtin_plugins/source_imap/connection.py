@@ -134,7 +134,7 @@ class MailConnection:
 
     def folders(self) -> list[MailFolder]:
         """All folders."""
-        return self._asked(lambda server: read_folders(_good(server.list())))
+        return self._command(lambda server: read_folders(_good(server.list())))
 
     def enter(self, folder: str) -> int:
         """Open a folder for reading; returns its UIDVALIDITY."""
@@ -148,7 +148,7 @@ class MailConnection:
             return int(numbers[0])
 
         if self._folder is None or self._folder[0] != folder:
-            self._folder = (folder, self._asked(ask))
+            self._folder = (folder, self._command(ask))
         return self._folder[1]
 
     def leave(self) -> None:
@@ -157,7 +157,7 @@ class MailConnection:
 
     def numbers(self) -> set[int]:
         """The UIDs of the messages in the open folder that are not marked as deleted."""
-        found = self._asked(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
+        found = self._command(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
         if found == [None] and not self._is_empty:
             raise ListingIncomplete("The mail server does not say which mails there are")
         return {int(number) for line in found if line for number in line.split()}
@@ -166,17 +166,17 @@ class MailConnection:
         """Headers of messages in the open folder; those that are gone are left out."""
         wanted = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
         uids = ",".join(map(str, numbers))
-        return self._asked(lambda server: list(read_messages(_good(server.uid("FETCH", uids, wanted)))))
+        return self._command(lambda server: list(read_messages(_good(server.uid("FETCH", uids, wanted)))))
 
     def piece(self, uid: int, start: int, size: int) -> bytes | None:
         """`size` bytes of a message from `start` on; None if it is gone."""
         wanted = f"(BODY.PEEK[]<{start}.{size}>)"
-        for entry in self._asked(lambda server: _good(server.uid("FETCH", str(uid), wanted))):
+        for entry in self._command(lambda server: _good(server.uid("FETCH", str(uid), wanted))):
             if isinstance(entry, tuple) and _CONTENT.search(entry[0]):
                 return bytes(entry[1])
         return None
 
-    def _asked(self, ask: Callable[[imaplib.IMAP4], Answer]) -> Answer:
+    def _command(self, ask: Callable[[imaplib.IMAP4], Answer]) -> Answer:
         server = self._server
         if server is None:
             raise SourceUnreachable("The connection to the mail server is closed")

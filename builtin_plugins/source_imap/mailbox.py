@@ -64,7 +64,7 @@ class MailboxSource:
     async def documents(self, since: str | None) -> Listing:
         """All messages, or what has come and gone since the last listing. Raises SourceFault."""
         known, current = _known_of(since), Known()
-        for folder in self._wanted(await self._ask(self._connection.folders)):
+        for folder in self._selected_folders(await self._ask(self._connection.folders)):
             validity, numbers = await self._ask(partial(self._numbers, folder))
             before, had = known.get(folder.quoted, (validity, set[int]()))
             current[folder.quoted] = (validity, numbers)
@@ -81,7 +81,7 @@ class MailboxSource:
                 yield GoneItem(self._identity(name, validity, uid))
         yield ListingEnd(_cursor_of(current), only_changes=since is not None)
 
-    def _wanted(self, folders: Sequence[MailFolder]) -> list[MailFolder]:
+    def _selected_folders(self, folders: Sequence[MailFolder]) -> list[MailFolder]:
         open_ones = [one for one in folders if not one.flags & _CLOSED]
         wanted = self._settings.folder_names
         if not wanted:

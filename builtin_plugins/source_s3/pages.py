@@ -43,7 +43,7 @@ def read_page(content: bytes, *, versions: bool) -> BucketPage:
     root = _root(content)
     name = "ListVersionsResult" if versions else "ListBucketResult"
     if root is None or _name(root) != name:
-        raise PageBroken("the answer is no list of objects")
+        raise PageBroken("the answer does not list objects")
     is_encoded = _text(root, "EncodingType") == "url"
     entries = _children(root, "Version" if versions else "Contents")
     objects = [

@@ -493,7 +493,7 @@ def _rank(dense: VectorIndex, text: TextIndex | None, query: Query, allowed: Lab
         return Judged.by_cosine(near(query.k, allowed))
     return hybrid(
         near,
-        text.asked(query.text, allowed if query.is_isolated else None),
+        text.bound_search(query.text, allowed if query.is_isolated else None),
         query.k,
         weight=weight_for(query.text, query.meaning),
         unrelated=query.unrelated,

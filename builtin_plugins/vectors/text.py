@@ -284,9 +284,9 @@ class TextIndex:
 
         `query` is plain words; no character is an operator. Texts without any of its words are left out.
         """
-        return self.asked(query)(k, allowed)
+        return self.bound_search(query)(k, allowed)
 
-    def asked(
+    def bound_search(
         self, query: str, within: npt.ArrayLike | None = None
     ) -> Callable[[int, npt.ArrayLike | None], Ranking]:
         """`search` bound to a question, which is parsed only once.

@@ -121,7 +121,7 @@ def searcher(placed: Sequence[Placed], encoder: Encoder) -> Rank:
     model = MODELS[0]
 
     def rank(asked: FilingQuestion, vector: np.ndarray, among: Labels | None) -> Sequence[Labels]:
-        dense, text = partial(near.search, vector), worded.asked(asked.text)
+        dense, text = partial(near.search, vector), worded.bound_search(asked.text)
         weight = weight_for(asked.text, model.meaning)
         both = hybrid(dense, text, CANDIDATES, weight=weight, unrelated=model.unrelated, allowed=among)
         named = named_first(asked.text, both, [one.point for one in placed])

@@ -83,9 +83,9 @@ class Rehearsal:
         return {
             "found": len(self._listed),
             **{name: len(some) for name, some in paths.items()},
-            "paths": {name: self._shown(some) for name, some in paths.items()},
+            "paths": {name: self._named_paths(some) for name, some in paths.items()},
         }
 
-    def _shown(self, paths: list[str]) -> list[str]:
+    def _named_paths(self, paths: list[str]) -> list[str]:
         """None of a source with permissions of its own: not everybody who sees the run may read them."""
         return [] if self._source.is_guarded else sorted(paths)[:_MOST_NAMED]

@@ -179,7 +179,7 @@ async def everything(source: DocumentSource) -> list[SourceItem]:
 
 @pytest.mark.long
 async def test_a_version_is_read_as_it_was_listed(running: Running, moto_url: str) -> None:
-    """Also once it was overwritten or deleted; what was deleted is listed no more."""
+    """Also once it was overwritten or deleted; what was deleted is not listed."""
     client = Session().create_client(
         *("s3", "us-east-1"),
         endpoint_url=moto_url,

@@ -120,11 +120,11 @@ async def list_counterparts(caller: Caller, source_id: str) -> CounterpartsOut:
     """What the owner says. Raises SourceNotFound, NotSourceOwner."""
     sight = await source_sight_of(caller)
     return await caller.platform.database.read(
-        lambda session: _said(session, sight.source(session, source_id))
+        lambda session: _counterparts_out(session, sight.source(session, source_id))
     )
 
 
-def _said(session: Session, source: SourceRecord) -> CounterpartsOut:
+def _counterparts_out(session: Session, source: SourceRecord) -> CounterpartsOut:
     mine = select(CounterpartRecord).where(CounterpartRecord.source_id == source.id)
     columns = (CounterpartRecord.kind, CounterpartRecord.principal, CounterpartRecord.target)
     rows = session.scalars(mine.order_by(*columns, CounterpartRecord.target_id)).all()
@@ -147,7 +147,7 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
     def write(unit: Unit) -> CounterpartsOut:
         source = sight.source(unit.session, source_id, to_change=True)
         _check_kind(platform, source, wanted)
-        before = _said(unit.session, source)
+        before = _counterparts_out(unit.session, source)
         for place, one in enumerate(wanted.items):
             _check(unit.session, scope, place, one)
         unit.session.execute(delete(CounterpartRecord).where(CounterpartRecord.source_id == source.id))
@@ -157,7 +157,7 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
         unit.session.flush()
         if source.is_guarded:
             follow_accounts(unit, platform, source)
-        after = _said(unit.session, source)
+        after = _counterparts_out(unit.session, source)
         change = {"before": before.model_dump(), "after": after.model_dump()}
         audit(unit, "source.counterparts", "source", source.id, after=change, origin=caller.origin)
         return after

@@ -13,7 +13,7 @@ export const modelChoices = (signal) =>
     throw error;
   });
 
-/** Nothing where there is no model to choose. A model that its server lists no more stays until another is chosen. */
+/** Nothing where there is no model to choose. A model that its server no longer lists stays until another is chosen. */
 export function ModelField({ label, hint, value, onInput }) {
   const { data } = useResource(modelChoices);
   const models = (data?.items ?? []).map((item) => item.model);

@@ -89,7 +89,7 @@ function Defaults({ defaults, choices, onSaved }) {
     say(t("Saved"));
     onSaved();
   });
-  // A model that its server lists no more stays chosen until another one is.
+  // A model that its server no longer lists stays chosen until another one is.
   const options = [...new Set([answers, helpers, ...choices.items.map((item) => item.model)].filter(Boolean))];
   const models = options.map((model) => html`<option key=${model} value=${model}>${model}</option>`);
   return html`<section class="stack" aria-labelledby="defaults"><h2 id="defaults">${t("Which model answers")}</h2>
