@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -27,6 +28,7 @@ from tests.fakes.loaded_once import languages_loaded_once
 from tests.fakes.small_model import SmallModel, serving
 
 DIED = pytest.StashKey[bool]()
+NO_TIME = "no time was left"
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
 LONG = (
     "tests/test_openapi_fuzz.py",
@@ -224,6 +226,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Run only what a run without options leaves out: what takes long, and more tests on PostgreSQL.",
     )
+    parser.addoption(
+        "--until",
+        type=float,
+        default=None,
+        help="Skip tests that have not begun by this time, in seconds since 1970, and count them at the end.",
+    )
     parser.addoption("--leak-seed", type=int, default=1, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption("--filter-seed", type=int, default=1, help="Seed of the filters' fuzzer.")
     parser.addoption(
@@ -259,6 +267,14 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("platform")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """With `--until`, a slow machine ends in time with what it did, instead of being ended with nothing."""
+    until = item.config.getoption("until")
+    if until is not None and time.time() > until:
+        pytest.skip(NO_TIME)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a failed test at once: a run that is ended from outside has no summary."""
@@ -269,7 +285,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """The files that took longest, their fixtures included, and the processor time of all processes."""
+    """The files that took longest, their fixtures included, the processor time of all processes, and how many
+    tests did not begin in time.
+    """
+    late = [report for report in terminalreporter.stats.get("skipped", ()) if NO_TIME in str(report.longrepr)]
+    if late:
+        terminalreporter.section(f"{len(late)} tests were NOT RUN: {NO_TIME}", sep="!")
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
