@@ -15,7 +15,7 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.vectors.api import VECTORS
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord
 from kernel.db.tables import BlobRecord, BlobReference
-from kernel.testing import Actor, Running, Start, audited, environment
+from kernel.testing import Actor, Reply, Running, Start, audited, environment
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline, somebody, upload
 from tests.builtin_plugins.rag.removal_worker import DeletionsPlugin
 from tests.builtin_plugins.rag.test_reembedding import TwoModels, long_shelf, reembed
@@ -50,9 +50,13 @@ async def boot(
 
 async def fill(ann: Actor, base: str, count: int) -> list[str]:
     """So many documents of their own, not ingested yet; answers their ids."""
-    answers = await asyncio.gather(
-        *(upload(ann, base, f"{n}.md", f"# Text {n}\n\nOf {base}") for n in range(count))
-    )
+    few = asyncio.Semaphore(4)  # more at once than an account may have would be refused on a slow machine
+
+    async def sent(n: int) -> Reply:
+        async with few:
+            return await upload(ann, base, f"{n}.md", f"# Text {n}\n\nOf {base}")
+
+    answers = await asyncio.gather(*(sent(n) for n in range(count)))
     assert {answer.status for answer in answers} == {202}
     return [answer.json()["document_id"] for answer in answers]
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Request, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, completed, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -19,10 +19,9 @@ async def test_documents_and_questions_by_facets(site: Running, visitor: Visitor
     base = (await knowledge_base(ana))["id"]
     place = f"/v1/rag/knowledge-bases/{base}"
     for name in ("plan.md", "report.md"):
-        assert (
-            await ana.upload(f"{place}/upload", name, f"# {name}\n\nThe quay is closed.\n".encode())
-        ).status == 202
-    await site.run_jobs()
+        sent = await ana.upload(f"{place}/upload", name, f"# {name}\n\nThe quay is closed.\n".encode())
+        assert sent.status == 202
+        await completed(ana, f"{place}/documents/{sent.json()['document_id']}")
     documents = {item["filename"]: item for item in (await ana.get(f"{place}/documents")).json()["items"]}
     for name, tags in (("plan.md", ["draft", "quay"]), ("report.md", ["quay"])):
         path = f"{place}/documents/{documents[name]['document_id']}/metadata"

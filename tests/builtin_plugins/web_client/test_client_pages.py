@@ -11,7 +11,7 @@ from playwright.async_api import FilePayload, Route, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import HANDBOOK, Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import HANDBOOK, Visitor, completed, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -200,7 +200,7 @@ async def test_a_source_that_has_changed_since(site: Running, visitor: Visitor) 
     form.add_field("file", HANDBOOK.replace("185", "190").encode(), filename="handbook.md")
     sent = await ana.post(f"/v1/rag/knowledge-bases/{base}/upload", data=form)
     assert sent.status == 202, sent.body
-    await site.run_jobs()
+    await completed(ana, f"/v1/rag/knowledge-bases/{base}/documents/{sent.json()['document_id']}")
     await page.reload()
     await page.get_by_role("button", name="Source 1: handbook.md").click()
     viewer = page.get_by_role("complementary", name=re.compile("Source 1"))

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Request, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, completed, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,7 +20,7 @@ async def test_a_period_is_shown_and_removed(site: Running, visitor: Visitor) ->
     text = "# Quay\n\nThe quay is closed on Sundays.\n\nValid from 1 January 2020.\n"
     sent = await ana.upload(f"{place}/upload", "quay.md", text.encode())
     assert sent.status == 202
-    await site.run_jobs()
+    await completed(ana, f"{place}/documents/{sent.json()['document_id']}")
     page = await visitor.arrive(ana, f"/documents/{base}/{sent.json()['document_id']}")
     await page.get_by_role("link", name="Details").click()
     await page.get_by_role("button", name="Accept Valid from").click()
