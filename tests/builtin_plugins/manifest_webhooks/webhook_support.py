@@ -136,5 +136,5 @@ async def make_older(running: Running, age: timedelta) -> None:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until the condition holds, longer than a change of a manifest takes on a busy machine; TimeoutError."""
+    """Wait until the condition holds, as long as a change of a manifest may take; TimeoutError."""
     await eventually(condition, TAKES_EFFECT)
