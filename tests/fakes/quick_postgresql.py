@@ -2,8 +2,8 @@
 
     python -m tests.fakes.quick_postgresql on|off
 
-Databases of tests are dropped by the hundred, and each drop is a checkpoint of the whole server: on a slow disk that
-was a quarter of CI's time. Only for a server that holds nothing else.
+Databases of tests are dropped by the hundred, and each drop is a checkpoint of the whole server: on a slow
+disk that was a quarter of CI's time. Only for a server that holds nothing else.
 """
 
 from __future__ import annotations
