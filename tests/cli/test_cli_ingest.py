@@ -166,6 +166,7 @@ async def test_a_changed_file_replaces(terminal: Terminal, tmp_path: Path) -> No
     shown = await terminal("rag", "diff", path, "--kb", "Papers")
     lines = [f"{sign} A hotel may cost up to {cost} EUR in one." for sign, cost in (("-", 130), ("+", 150))]
     assert (shown.exit_code, shown.stdout.splitlines()) == (0, ["@ passage 1", *lines])
+    assert len([one for one in shown.stderr.splitlines() if one.startswith("version 2: uploaded ")]) == 1
     same = await terminal("rag", "diff", path, "--kb", "Papers", "--from", "1", "--to", "2", "--json")
     assert [one["kind"] for one in json.loads(same.stdout)["items"]] == ["changed"]
     assert (await terminal("rag", "diff", path, "--kb", "Papers", "--from", "7")).exit_code == 3

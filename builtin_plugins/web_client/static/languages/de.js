@@ -274,6 +274,8 @@ export default {
   "The one that is replaced is no longer used for answers, but can still be opened as an earlier version.": "Das ersetzte wird für Antworten nicht mehr verwendet, lässt sich als frühere Version aber noch öffnen.",
   "This is an earlier version ({n})": "Dies ist eine frühere Version ({n})",
   "Replaced {when}. Answers no longer use it.": "Ersetzt: {when}. Antworten verwenden sie nicht mehr.",
+  "Version {n}: uploaded {when} by {who}": "Version {n}: hochgeladen {when} von {who}",
+  "Version {n}: uploaded {when}": "Version {n}: hochgeladen {when}",
   "From version {earlier} to version {later}:": "Von Version {earlier} zu Version {later}:",
   "one place differs": "eine Stelle ist anders",
   "{n} places differ": "{n} Stellen sind anders",

@@ -274,6 +274,8 @@ export default {
   "The one that is replaced is no longer used for answers, but can still be opened as an earlier version.": "El reemplazado ya no se usa en las respuestas, pero se puede seguir abriendo como versión anterior.",
   "This is an earlier version ({n})": "Esta es una versión anterior ({n})",
   "Replaced {when}. Answers no longer use it.": "Reemplazada: {when}. Las respuestas ya no la usan.",
+  "Version {n}: uploaded {when} by {who}": "Versión {n}: subida el {when} por {who}",
+  "Version {n}: uploaded {when}": "Versión {n}: subida el {when}",
   "From version {earlier} to version {later}:": "De la versión {earlier} a la versión {later}:",
   "one place differs": "hay una diferencia",
   "{n} places differ": "hay {n} diferencias",

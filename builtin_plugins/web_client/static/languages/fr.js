@@ -274,6 +274,8 @@ export default {
   "The one that is replaced is no longer used for answers, but can still be opened as an earlier version.": "Le document remplacé ne sert plus aux réponses, mais reste consultable comme version antérieure.",
   "This is an earlier version ({n})": "Ceci est une version antérieure ({n})",
   "Replaced {when}. Answers no longer use it.": "Remplacée : {when}. Les réponses ne l’utilisent plus.",
+  "Version {n}: uploaded {when} by {who}": "Version {n} : envoyée le {when} par {who}",
+  "Version {n}: uploaded {when}": "Version {n} : envoyée le {when}",
   "From version {earlier} to version {later}:": "De la version {earlier} à la version {later} :",
   "one place differs": "un passage diffère",
   "{n} places differ": "{n} passages diffèrent",
