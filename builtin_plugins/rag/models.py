@@ -270,6 +270,8 @@ class MetadataField(Base):
     many: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether a document may have several values."""
     description: Mapped[str] = mapped_column(String(255), default="", server_default="")
+    propose: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether a model proposes values."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
