@@ -286,6 +286,8 @@ export default {
   "Compare with version {n}": "Mit Version {n} vergleichen",
   Contradictions: "Widersprüche",
   "Propose values of fields": "Werte von Feldern vorschlagen",
+  "No contradictions": "Keine Widersprüche",
+  "Compared {when}.": "Verglichen am {when}.",
   "Compare documents": "Dokumente vergleichen",
   "Documents are being compared": "Dokumente werden verglichen",
   "Compare the documents": "Dokumente jetzt vergleichen",

@@ -286,6 +286,8 @@ export default {
   "Compare with version {n}": "Comparar con la versión {n}",
   Contradictions: "Contradicciones",
   "Propose values of fields": "Proponer valores de campos",
+  "No contradictions": "Sin contradicciones",
+  "Compared {when}.": "Comparados el {when}.",
   "Compare documents": "Comparar documentos",
   "Documents are being compared": "Se están comparando los documentos",
   "Compare the documents": "Comparar ahora los documentos",

@@ -286,6 +286,8 @@ export default {
   "Compare with version {n}": "Comparer avec la version {n}",
   Contradictions: "Contradictions", // as in English
   "Propose values of fields": "Proposer des valeurs de champs",
+  "No contradictions": "Aucune contradiction",
+  "Compared {when}.": "Comparés le {when}.",
   "Compare documents": "Comparer les documents",
   "Documents are being compared": "Les documents sont en cours de comparaison",
   "Compare the documents": "Comparer les documents maintenant",
