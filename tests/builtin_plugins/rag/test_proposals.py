@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from builtin_plugins.inference import api as inference
 from kernel.testing import Actor, Running, Start
-from tests.builtin_plugins.rag.rag_support import make_base, path_of, somebody
+from tests.builtin_plugins.rag.rag_support import make_base, path_of, record, somebody
 from tests.builtin_plugins.rag.test_metadata import declare, send
 from tests.builtin_plugins.rag.test_versions import placed, put
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -81,6 +81,6 @@ async def test_nothing_happens_without_a_model(start_platform: Start) -> None:
     running, ann, base = await boot(start_platform)
     await declare(ann, base, "city", propose=True)
     document = await placed(running, await send(ann, base))
-    assert document["status"] == "completed"
+    assert (await record(ann, base, document["document_id"]))["status"] == "completed"
     shown = (await ann.get(path_of(base, document["document_id"], "/metadata"))).json()
     assert (shown["proposals"], shown["metadata"].get("city")) == ({}, None)
