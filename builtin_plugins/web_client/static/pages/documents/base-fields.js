@@ -23,7 +23,7 @@ export function BaseFields({ base, onClose }) {
   return html`<${Dialog} title=${t("Fields of documents")} onClose=${onClose} wide>
     <p class="muted">${t("Documents can be described by fields. Every knowledge base has some; give this one more.")}</p>
     <${Loaded} of=${found}>${({ items }) => html`
-      <${Own} base=${base.id} fields=${items.filter((field) => !field.built_in)} onSaved=${found.reload} onRemove=${setRemoving} />
+      <${Own} base=${base.id} fields=${items.filter((field) => !field.built_in)} onShown=${found.set} onSaved=${found.reload} onRemove=${setRemoving} />
       <${NewField} base=${base.id} onSaved=${found.reload} />
       <details><summary>${t("Fields that every knowledge base has")}</summary>
         <p>${items.filter((field) => field.built_in && field.can_be_set).map(titleOf).join(", ")}</p></details>
@@ -35,10 +35,10 @@ export function BaseFields({ base, onClose }) {
   <//>`;
 }
 
-function Own({ base, fields, onSaved, onRemove }) {
+function Own({ base, fields, onShown, onSaved, onRemove }) {
   const propose = useAction(async ({ name, kind, many, description }, wanted) => {
-    await api.putField({ kb_id: base, name, body: { kind, many, description, propose: wanted } });
-    onSaved();
+    onShown((was) => ({ ...was, items: was.items.map((one) => (one.name === name ? { ...one, propose: wanted } : one)) }));
+    await api.putField({ kb_id: base, name, body: { kind, many, description, propose: wanted } }).finally(onSaved);
   });
   if (!fields.length) return html`<p>${t("It has no fields of its own yet.")}</p>`;
   return html`<${Failure} error=${propose.error} /><ul class="list">${fields.map(
