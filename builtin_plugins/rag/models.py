@@ -144,6 +144,12 @@ class Document(Base):
             sqlite_where=text("status = 'processing'"),
             postgresql_where=text("status = 'processing'"),
         ),
+        Index(
+            "ix_rag_document_uploaded_by",
+            "uploaded_by",
+            sqlite_where=text("uploaded_by IS NOT NULL"),
+            postgresql_where=text("uploaded_by IS NOT NULL"),
+        ),
         # What a search reads to find the documents that somebody may read: no row of a document.
         Index("ix_rag_document_readable", "knowledge_base_id", "audience_id", "id"),
         Index(
@@ -167,6 +173,8 @@ class Document(Base):
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    uploaded_by: Mapped[int | None] = mapped_column(Integer)
+    """The account that sent it; None for a plugin's, a deleted account's, and what came before 0111."""
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     language_told: Mapped[bool] = mapped_column(Boolean, default=True, server_default=false())
     """Whether its language has been detected; it is stored with its passages."""
@@ -262,6 +270,8 @@ class MetadataField(Base):
     many: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether a document may have several values."""
     description: Mapped[str] = mapped_column(String(255), default="", server_default="")
+    propose: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether a model proposes values."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 

@@ -32,6 +32,7 @@ from builtin_plugins.rag.handlers import (
 )
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.metadata.editing import IncomingMetadata, describe
+from builtin_plugins.rag.metadata.proposing import PROPOSE_VALUES
 from builtin_plugins.rag.metadata.rules import APPLY_RULES
 from builtin_plugins.rag.models import Base, KnowledgeBase
 from builtin_plugins.rag.mounts import SERVICE
@@ -144,6 +145,7 @@ class RagPlugin(Plugin):
             FORGET_OLD,
             APPLY_RULES,
             FIND_CONTRADICTIONS,
+            PROPOSE_VALUES,
         ]
 
     @hookimpl

@@ -19,6 +19,13 @@ class DifferenceQuery(PageQuery):
     )
 
 
+class Uploader(BaseModel):
+    """An account that uploaded a version."""
+
+    id: int
+    username: str
+
+
 class ComparedVersion(BaseModel):
     """One of two versions that are compared."""
 
@@ -29,6 +36,10 @@ class ComparedVersion(BaseModel):
     filename: str
     sha256: str
     uploaded_at: datetime
+    uploaded_by: Uploader | None = Field(
+        None, description="Who uploaded it; null if that is unknown, or nobody whom the caller sees."
+    )
+    kept_by: str | None = Field(None, description="The plugin that keeps it in step with something, if any.")
 
 
 class PassagePart(ChunkOut):

@@ -24,6 +24,7 @@ class FieldOut(BaseModel):
     description: str
     built_in: bool = Field(description="Whether every knowledge base has it.")
     can_be_set: bool = Field(description="False for what the server knows of every document, as its size.")
+    propose: bool = Field(False, description="Whether a model proposes values.")
 
 
 class FieldPut(Body):
@@ -34,6 +35,10 @@ class FieldPut(Body):
     kind: FieldKind = "text"
     many: bool = Field(False, description="Whether a document may have several values.")
     description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
+    propose: bool = Field(
+        False,
+        description="Let the connected model read values in the texts. They are `proposals` until accepted.",
+    )
 
 
 class MetadataChange(BaseModel):
@@ -58,8 +63,8 @@ class DocumentMetadata(BaseModel):
     )
     proposals: dict[str, Any] = Field(
         {},
-        description="What its text says about fields without a value. To accept it, set it; to reject it, "
-        "set null.",
+        description="What its text says about fields without a value, or a model reads there. To accept it, "
+        "set it; to reject it, set null.",
     )
 
 

@@ -22,6 +22,7 @@ from builtin_plugins.vectors.protocol import (
     StoredPoint,
     Vector,
     VectorStore,
+    WordQuery,
     searched_text,
 )
 from builtin_plugins.vectors.purging import DROPPED
@@ -54,6 +55,7 @@ __all__ = [
     "Vector",
     "VectorSettings",
     "VectorStore",
+    "WordQuery",
     "both_legs",
     "fuse",
     "hybrid_weight",

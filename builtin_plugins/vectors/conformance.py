@@ -23,6 +23,7 @@ from builtin_plugins.vectors.protocol import (
     Query,
     Vector,
     VectorStore,
+    WordQuery,
 )
 from kernel.sdk import Database, Unit
 from kernel.testing import open_unit
@@ -123,7 +124,7 @@ class VectorStoreConformance:
         assert ids(await self.near(store)) == ["one-1", "one-2", "two-3", "one-4"]
         assert await store.count(COLLECTION) == 4
 
-    async def test_retired_points_are_listed_and_found_by_nobody(
+    async def test_retired_points_are_listed_and_found_by_words_alone(
         self, database: Database, stores: Stores
     ) -> None:
         """In both processes; the same group can be written anew and retired again."""
@@ -138,10 +139,17 @@ class VectorStoreConformance:
             points, total = await other.points("earlier", "one", 10, 0)
             assert ([point.id for point in points], total) == (["one-1", "one-2"], 2)
             assert (points[0].text, points[0].payload) == ("thing 1", {"number": 1})
+            hits = await other.search_words("earlier", WordQuery("2", 10))
+            assert ([hit.point.id for hit in hits], hits[0].cosine) == (["one-2"], 0.0)
+            assert 0.0 < hits[0].score == hits[0].words <= 1.0
+            for groups, found in ((["one"], 2), (["two"], 0), (None, 2)):
+                assert len(await store.search_words("earlier", WordQuery("thing", 10, groups))) == found
             await database.write(store.remove_group, "earlier", "one")
             assert await store.staged("earlier", "one") == 0
+            assert await other.search_words("earlier", WordQuery("thing", 10)) == []
             await self.make(database, store, thing(1), thing(2))
         assert await database.write(store.retire, "unknown", "one", "earlier") == 0
+        assert await store.search_words("unknown", WordQuery("thing", 10)) == []
 
     async def test_a_point_staged_twice_is_one(self, database: Database, stores: Stores) -> None:
         """A job that runs again repeats what it wrote, before and after the publication."""

@@ -117,6 +117,20 @@ class Query:
         return isinstance(self.groups, GroupQuery) and self.groups.isolated
 
 
+@dataclass(frozen=True)
+class WordQuery:
+    """A search by words alone in one collection; `groups` limits it to these groups, before ranking."""
+
+    text: str
+    k: int
+    groups: Sequence[str] | GroupQuery | None = None
+
+    @property
+    def is_isolated(self) -> bool:
+        """See `Query.is_isolated`."""
+        return isinstance(self.groups, GroupQuery) and self.groups.isolated
+
+
 class VectorStore(Protocol):
     """Collections of points. Checked by `builtin_plugins.vectors.conformance.VectorStoreConformance`."""
 
@@ -147,8 +161,9 @@ class VectorStore(Protocol):
         ...
 
     def retire(self, unit: Unit, collection: str, group: str, into: str) -> int:
-        """Take a group's published points out of a collection and keep them in another, which is never
-        searched: `points` lists them there. Staged ones are removed. Returns how many were taken out.
+        """Take a group's published points out of a collection and keep them in another, where only
+        `search_words` finds them and `points` lists them. Staged ones are removed. Returns how many were
+        taken out.
         """
         ...
 
@@ -167,6 +182,12 @@ class VectorStore(Protocol):
         """The best hits, best first, among what is committed when the search starts.
 
         Raises EngineMismatch if the query names an engine other than the collection's.
+        """
+        ...
+
+    async def search_words(self, collection: str, query: WordQuery) -> list[Hit]:
+        """The points with the most of a text's words, best first, retired ones included; their scores are
+        `words`, their cosines 0. None has none of the words.
         """
         ...
 

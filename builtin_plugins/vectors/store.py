@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
-from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
+from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, fuse, hybrid, weight_for
 from builtin_plugins.vectors.groups import KeptSelections, group_names
 from builtin_plugins.vectors.index_folders import KEEP, IndexFolders
 from builtin_plugins.vectors.index_saving import FORM
@@ -48,6 +48,8 @@ from builtin_plugins.vectors.protocol import (
     Point,
     Query,
     StoredPoint,
+    Vector,
+    WordQuery,
 )
 from builtin_plugins.vectors.purging import purge, set_aside
 from builtin_plugins.vectors.upkeep import Upkeep
@@ -185,6 +187,10 @@ class SqlVectorStore:
         """See `VectorStore.search`."""
         return await self._to_its_end(self._search(collection, query))
 
+    async def search_words(self, collection: str, query: WordQuery) -> list[Hit]:
+        """See `VectorStore.search_words`."""
+        return await self._to_its_end(self._search(collection, query))
+
     async def _to_its_end(self, search: Coroutine[Any, Any, list[Hit]]) -> list[Hit]:
         """Await a search; it continues if the caller leaves: no index may be left half-updated."""
         task = asyncio.create_task(search)
@@ -192,7 +198,7 @@ class SqlVectorStore:
         task.add_done_callback(self._searches.discard)
         return await asyncio.shield(task)
 
-    async def _search(self, collection: str, query: Query) -> list[Hit]:
+    async def _search(self, collection: str, query: Query | WordQuery) -> list[Hit]:
         lock = self._lock_of(collection)
         async with lock.read():
             hits = await self._database.snapshot(self._attempt, collection, query, follow=False)
@@ -204,15 +210,26 @@ class SqlVectorStore:
                     self._look_after(collection, found)
         return hits or []
 
-    def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
+    def _attempt(
+        self, session: Session, collection: str, query: Query | WordQuery, *, follow: bool
+    ) -> list[Hit] | None:
         """The hits as of one commit; None if the indexes are behind and may not `follow`."""
         found = read_collection(session, collection)
         if found is None:
             return []
-        check_fit(found, query)
-        if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
+        if isinstance(query, Query):
+            check_fit(found, query)
+        if not follow and not all(index.is_at(found) for index in self._needed(found, query)):
             return None
-        return self._hits(session, self.rank(session, found, query), query)
+        if isinstance(query, WordQuery):
+            return self._hits(session, self._rank_by_words(session, found, query))
+        return self._hits(session, self.rank(session, found, query), query.question)
+
+    def _needed(self, record: CollectionRecord, query: Query | WordQuery) -> list[Follower[Any]]:
+        if isinstance(query, Query):
+            return self.followers(record, query)
+        indexes = self.indexes(record)
+        return [indexes.text] if query.groups is None else [indexes.text, indexes.groups]
 
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
@@ -221,11 +238,11 @@ class SqlVectorStore:
         legs += [] if query.text is None else [indexes.text]
         return legs if query.groups is None else [*legs, indexes.groups]
 
-    async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
+    async def _load(self, collection: str, query: Query | WordQuery) -> CollectionRecord | None:
         """Load indexes that were never used, so that a search has only little to catch up with."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
-            for index in self.followers(found, query):
+            for index in self._needed(found, query):
                 if index.index is None:
                     await index.load(self._database, found)
         return found
@@ -340,6 +357,16 @@ class SqlVectorStore:
         allowed = self.allowed(session, record, query)
         return off_the_loop(partial(_rank, dense, text, query, allowed))
 
+    def _rank_by_words(self, session: Session, record: CollectionRecord, query: WordQuery) -> Judged:
+        index = self.indexes(record).text.catch_up(session, record)
+        allowed = self.allowed(session, record, query)
+        within = allowed if query.is_isolated else None
+
+        def best() -> Judged:
+            return fuse(Ranking.empty(), index.asked(query.text, within)(query.k, allowed), query.k, 0.0)
+
+        return off_the_loop(best)
+
     async def start(self) -> None:
         """Start the background work."""
         self._begin_purge()
@@ -361,21 +388,21 @@ class SqlVectorStore:
         if self.folders is not None:
             await asyncio.to_thread(self.folders.close)
 
-    def _hits(self, session: Session, judged: Judged, query: Query) -> list[Hit]:
+    def _hits(self, session: Session, judged: Judged, question: Vector | None = None) -> list[Hit]:
         labels = judged.labels.tolist()
         stored = read_labelled(session, labels)
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()
         scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
         asked: dict[int, float] = {}
-        if query.question is not None and stored:
-            asked = cosines_of(session, list(stored), query.question)
+        if question is not None and stored:
+            asked = cosines_of(session, list(stored), question)
         return [
             Hit(stored[at], score, cosine, word, asked.get(at))
             for at, score, cosine, word in scores
             if at in stored
         ]
 
-    def allowed(self, session: Session, record: CollectionRecord, query: Query) -> Labels | None:
+    def allowed(self, session: Session, record: CollectionRecord, query: Query | WordQuery) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
         groups = query.groups
         if groups is None:

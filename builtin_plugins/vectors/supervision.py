@@ -18,6 +18,7 @@ from builtin_plugins.vectors.protocol import (
     Hit,
     Query,
     VectorStore,
+    WordQuery,
 )
 from builtin_plugins.vectors.store import SqlVectorStore
 from kernel.sdk import ANY_ERROR, PROMPTLY, PlatformError, Unavailable, is_machine_fault
@@ -51,8 +52,15 @@ class _Watched:
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`. Raises VectorStoreFailed."""
 
+        return await self._hits(lambda: self._store.search(collection, query))
+
+    async def search_words(self, collection: str, query: WordQuery) -> list[Hit]:
+        """See `VectorStore.search_words`. Raises VectorStoreFailed."""
+        return await self._hits(lambda: self._store.search_words(collection, query))
+
+    async def _hits(self, search: Callable[[], Awaitable[list[Hit]]]) -> list[Hit]:
         async def checked() -> list[Hit]:
-            return [_checked(hit) for hit in await self._store.search(collection, query)]
+            return [_checked(hit) for hit in await search()]
 
         return cast(list[Hit], await self._awaited("a search", checked))
 

@@ -3,6 +3,7 @@
     python -m tests.benchmarks.filters                       SQLite and FAISS
     python -m tests.benchmarks.filters postgresql://…        PostgreSQL, with pgvector if it is there
     python -m tests.benchmarks.filters --readers …           documents with readers instead of filters
+    python -m tests.benchmarks.filters --replaced …          a search of replaced documents, as of a time
 
 With `--readers`, each document has one of 50 groups for readers, and the accounts are in some of them.
 
@@ -21,6 +22,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,10 +32,18 @@ from sqlalchemy import insert, update
 from builtin_plugins.pgvector.setup import open_vector_store
 from builtin_plugins.rag.filters.binding import FilterSource, bind, parse_filter
 from builtin_plugins.rag.metadata.kinds import value_of
-from builtin_plugins.rag.models import Document, KnowledgeBase, MetadataField, MetadataValue
+from builtin_plugins.rag.models import (
+    SUPERSEDED,
+    Document,
+    KnowledgeBase,
+    MetadataField,
+    MetadataValue,
+    earlier_collection,
+)
 from builtin_plugins.rag.plugin import RagPlugin
+from builtin_plugins.rag.questions.history import current_at
 from builtin_plugins.rag.rights.audiences import DocumentReaders, set_members, settle_audience
-from builtin_plugins.vectors.api import Point, Query, SqlVectorStore
+from builtin_plugins.vectors.api import Point, Query, SqlVectorStore, WordQuery
 from builtin_plugins.vectors.plugin import VectorsPlugin
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
@@ -181,7 +191,32 @@ async def _with_readers(
         print(f"  {name:30} {took:7.1f} ms  {took / plain:5.2f} ×, first {first:6.1f} ms, {found} found")
 
 
-async def run(url: str | None, count: int, tries: int, *, readers: bool) -> None:
+async def replace_all(database: Database, vectors: SqlVectorStore) -> None:
+    """Let each document be replaced, as if by an upload."""
+
+    def write(unit: Unit) -> None:
+        now = utc_now()
+        values = {"status": SUPERSEDED, "completed_at": now - timedelta(days=1), "superseded_at": now}
+        unit.session.execute(update(Document).values(values))
+        vectors.rename(unit, BASE, earlier_collection(BASE))
+
+    await database.write(write)
+
+
+async def look_back(database: Database, vectors: SqlVectorStore, tries: int) -> None:
+    """Search the replaced documents as of an hour ago."""
+    texts, times = random.Random(1), []
+    for _ in range(tries):
+        started = time.perf_counter()
+        documents = await database.read(bind, SERVICE, [BASE], [])
+        groups = current_at(documents, utc_now() - timedelta(hours=1)).groups(BASE)
+        query = WordQuery(" ".join(texts.choices(WORDS, k=6)), 40, groups)
+        hits = await vectors.search_words(earlier_collection(BASE), query)
+        times.append((time.perf_counter() - started) * 1000)
+    print(f"as of an hour ago: {statistics.median(times):.1f} ms, first {times[0]:.1f} ms, {len(hits)} found")
+
+
+async def run(url: str | None, count: int, tries: int, *, readers: bool, replaced: bool) -> None:
     with tempfile.TemporaryDirectory() as home:
         database = Database(KernelSettings(home=Path(home), database_url=url).sqlalchemy_url)
         await migrate.upgrade(database, migrate.kernel_owner(), {})
@@ -198,7 +233,10 @@ async def run(url: str | None, count: int, tries: int, *, readers: bool) -> None
         print(
             f"{type(vectors).__name__}, {count:,} documents, filled in {time.perf_counter() - started:.0f} s"
         )
-        for hybrid in (True, False):
+        if replaced:
+            await replace_all(database, vectors)
+            await look_back(database, vectors, tries)
+        for hybrid in () if replaced else (True, False):
             await measured(database, vectors, {"tenth": "1"}, 1, hybrid=hybrid)  # loads the indexes
             plain, _, _ = await measured(database, vectors, None, tries, hybrid=hybrid)
             print(f"{'hybrid' if hybrid else 'vectors only'}: without a filter {plain:.1f} ms")
@@ -220,5 +258,6 @@ if __name__ == "__main__":
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--tries", type=int, default=15)
     parser.add_argument("--readers", action="store_true")
+    parser.add_argument("--replaced", action="store_true")
     given = parser.parse_args()
-    asyncio.run(run(given.url, given.documents, given.tries, readers=given.readers))
+    asyncio.run(run(given.url, given.documents, given.tries, readers=given.readers, replaced=given.replaced))

@@ -40,7 +40,8 @@ def contradictions(
         for side in ("older", "newer"):
             one = item[side]
             page = f", page {one['page']}" if one["page"] else ""
-            typer.echo(f"{one['filename']}{page}: {' '.join(one['text'].split())}")
+            date = one["valid_from"] or one["uploaded_at"][:10]
+            typer.echo(f"{one['filename']}{page}, {date}: {' '.join(one['text'].split())}")
         typer.echo("")
     count = found["total"]
     console.note(f"{count:,} {'contradiction' if count == 1 else 'contradictions'}")
@@ -72,7 +73,5 @@ async def _compare(client: Client, path: str) -> None:
     while (state := await client.get(f"/v1/jobs/{job}"))["status"] not in _ENDED:  # noqa: ASYNC110 - a server
         await asyncio.sleep(_PAUSE)
     if state["status"] != "done":
-        raise CommandFailed(
-            f"the comparison {state['status']}: {state.get('error') or 'somebody ended it'}",
-            f"'platformctl jobs show {job}' says more.",
-        )
+        reason = "was cancelled" if state["status"] == "cancelled" else f"failed: {state.get('error')}"
+        raise CommandFailed(f"the comparison {reason}", f"'platformctl jobs show {job}' says more.")

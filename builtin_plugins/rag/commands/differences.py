@@ -36,10 +36,20 @@ def diff(
         return
     old, new = found["earlier"], found["later"]
     console.note(f"version {old['version']} of {old['filename']} and version {new['version']}")
+    for version in (old, new):
+        console.note(f"version {version['version']}: {_origin(version)}")
     for change in found["items"]:
         _print(change)
     if not found["items"]:
         console.note("no sentence differs")
+
+
+def _origin(version: Mapping[str, Any]) -> str:
+    """When a version was uploaded, and by whom."""
+    person = version["uploaded_by"]
+    by = person["username"] if person else version["kept_by"]
+    uploaded = f"uploaded {version['uploaded_at'][:16].replace('T', ' ')} UTC"
+    return f"{uploaded} by {by}" if by else uploaded
 
 
 def _print(change: Mapping[str, Any]) -> None:

@@ -58,11 +58,14 @@ def set_field(
     kind: Annotated[str, typer.Option(help="text, number, date, boolean or person.")] = "text",
     many: Annotated[bool, typer.Option(help="A document may have several values.")] = False,
     description: Annotated[str, typer.Option(help="What the field is for.")] = "",
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Let the connected model propose values.")
+    ] = False,
 ) -> None:
     """Declare a field, or change it. Its kind can be changed while no document has a value."""
     from cli import console, running
 
-    body = {"kind": kind, "many": many, "description": description}
+    body = {"kind": kind, "many": many, "description": description, "propose": propose}
     made = running.run(_called("PUT", base, f"/{quote(name, safe='')}", json=body))
     console.done(f"The field '{made['name']}' is of the kind {made['kind']}")
 

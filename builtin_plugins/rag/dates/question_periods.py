@@ -217,7 +217,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _before_patterns() -> Sequence[tuple[Relation, re.Pattern[str]]]:
     tail = rf"\s*(?:(?:{words.FILLERS})\s*)*$"
     event = rf"\s+(?:\S+\s+){{1,3}}?(?:{words.OF_DATE})\s+(?:(?:{words.FILLERS})\s+)*$"
-    within = f"{words.BEFORE_DATE['within']}|ปี|năm|год\\w*|año|jahr\\w*|year"
+    within = f"{words.BEFORE_DATE['within']}|ปี|năm|год\\w*|año|jahr\\w*|year|année|an|ano|anno"
     order: Sequence[tuple[Relation, str, str]] = (
         *((one, words.BEFORE_DATE[one], tail) for one in ("since", "after", "before", "until")),
         *((one, words.BEFORE_DATE[one], event) for one in ("after", "before")),

@@ -1,4 +1,4 @@
-"""Dates as people write them in ten languages, found in a text."""
+"""Dates as people write them in thirteen languages, found in a text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _THAI: Final = re.compile("[\u0e00-\u0e7f]")
 _ANY_YEAR: Final = re.compile(r"\d{4}")
 _NEAR: Final = 40
 _NO_YEAR_BEFORE: Final = re.compile(
-    r"(?:[€$£¥#:/.,+_*-]|§\s?|\b(?:iso|din(?:\sen)?|no\.|nr\.)\s?|\b(?:" + NAMED_BY_NUMBER + r")\s)$", re.I
+    r"(?:[€$£¥#:/.,+_*“„\"'‘-]|[«‹]\s?|写了?|§\s?|\b(?:iso|din(?:\sen)?|no\.|nr\.)\s?|"
+    r"\b(?:" + NAMED_BY_NUMBER + r")\s)$",
+    re.I,
 )
 _NAME_BEFORE: Final = re.compile(r"(?:(?<!\w)[A-Z][A-Z\d-]+|(?<=[^\W\d_]\s)[A-ZÀ-Þ]\w*\s[A-ZÀ-Þ]\w*)\s$")
 """Letters as of RFC 1918, and two words in capitals as of Visual Studio 2022, without a first word."""
@@ -98,7 +100,7 @@ def _is_ideographic(name: str) -> bool:
 def _pattern() -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
     year, of = r"(?:19|20|25)\d\d", r"(?:\s+(?:of|del?|năm|พ\.ศ\.|г\.))?"
-    ordinal = r"(?:st|nd|rd|th|º|ª|\.)?"
+    ordinal = r"(?:st|nd|rd|th|er|º|ª|°|\.)?"
     forms = (
         rf"(?P<iso>(?<![\d-]){year}-\d{{1,2}}(?:-\d{{1,2}})?(?![\d-]))",
         r"(?P<zh>\d{4}\s*年(?:\s*\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?)?)",

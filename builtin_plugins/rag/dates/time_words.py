@@ -1,7 +1,8 @@
-"""The words for dates and periods in ten languages, as patterns without groups.
+"""The words for dates and periods in thirteen languages, as patterns without groups.
 
-English, German, Spanish, Russian, Chinese, Arabic, Hindi, Turkish, Vietnamese and Thai. A text is compared
-with the words of all of them; where a word means something else in another language, a neighbor is required.
+English, German, Spanish, French, Portuguese, Italian, Russian, Chinese, Arabic, Hindi, Turkish, Vietnamese
+and Thai. A text is compared with the words of all of them; where a word means something else in another
+language, a neighbor is required.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ BEGINS: Final = rf"(?<![^\W{_JOINED}])"
 ENDS: Final = rf"(?![^\W{_JOINED}])"
 """Around words: Thai and Chinese put no spaces between theirs."""
 
-LOCALES: Final = ("en", "de", "es", "ru", "ar", "hi", "tr", "th")
+LOCALES: Final = ("en", "de", "es", "fr", "pt", "it", "ru", "ar", "hi", "tr", "th")
 """Languages whose names of months are words; in Chinese and Vietnamese they are numbers."""
 
 OTHER_MONTHS: Final[Mapping[str, int]] = {
@@ -34,6 +35,9 @@ OTHER_MONTHS: Final[Mapping[str, int]] = {
     "dec": 12,
     "jänner": 1,
     "setiembre": 9,
+    "fevrier": 2,
+    "aout": 8,
+    "decembre": 12,
     "январе": 1,
     "феврале": 2,
     "марте": 3,
@@ -73,26 +77,34 @@ OTHER_MONTHS: Final[Mapping[str, int]] = {
 NAMED_BY_NUMBER: Final = (
     r"model\w*|модел\w+|versi[oó]n|версия|release|room|raum|zimmer|sala|form|formular|pin|extension|durchwahl|"
     r"number|nummer|número|номер|line|linie|agenda|windows|server|office|studio|exchange|sharepoint|excel|"
-    r"more than|over|above|mehr als|más de|более"
+    r"modèle|modell[oi]|modelos?|salle|chambre|stanza|numéro|numero|formulaire|modulo|"
+    r"more than|over|above|mehr als|más de|plus de|mais de|più di|более|"
+    r"novels?|books?|films?|movies?|songs?|albums?|plays?|titled|entitled|called|romans?|buch(?:es)?|livres?|"
+    r"novelas?|libros?|romanz[oi]|livros?|роман\w*|книг\w*|фильм\w*|"
+    r"(?:author|writer|director|autor\w*|auteure?|autrice|autore|автор\w*)(?: of| von| del?| di)?|"
+    r"wrote|read|directed|composed|translated|schrieb|verfasste|escribió|(?:a|ont) écrit|écrivit|escreveu|"
+    r"scrisse|(?:ha|hanno) scritto|написал\w*"
 )
-"""Words after which a number is no year: the Model 2000, room 2010."""
+"""Words after which a number is no year: the Model 2000, room 2010, the novel 1984, "who wrote 1984?"."""
 
 BEFORE_DATE: Final[Mapping[Relation, str]] = {
     "since": r"since|as from|starting(?: from| in| on)?|effective(?: from)?|(?:appl(?:y|ies|"
     r"icable)|valid|"
     r"in force) from|seit(?: dem)?|ab(?: dem)?|mit wirkung (?:vom|zum)|desde|a partir del?|"
     r"начиная с|с|со|自从|自|"
-    r"从|منذ|ابتداء من|اعتبارا من|kể từ|từ|ตั้งแต่|นับตั้งแต่",
+    r"从|منذ|ابتداء من|اعتبارا من|kể từ|từ|ตั้งแต่|นับตั้งแต่|"
+    r"depuis|à (?:partir|compter) d[eu]|dès|a partir d[eo]|a partire da(?:l|lla)?|dal",
     "after": r"after|later than|nach(?: dem)?|después del?|tras|posterior(?:es)? a|после|بعد|sau|"
-    r"หลังจาก|หลัง",
+    r"หลังจาก|หลัง|après|postérieure?s? à|depois d[eo]|após|dopo|successiv[oaie] al?",
     "before": r"before|prior to|earlier than|vor(?: dem)?|antes del?|anterior(?:es)? a|до|قبل|trước|"
-    r"ก่อน",
+    r"ก่อน|avant|antes d[eo]|prima d(?:el?|i)|antérieure?s? à|anterior[ei] al?",
     "until": r"until|till|up to|by|through|bis(?: zum| ende)?|hasta(?: el| finales de)?|截至|到|حتى|"
     r"cho đến|đến|tới|"
-    r"จนถึง|ถึง",
+    r"จนถึง|ถึง|jusqu['’](?:à|au|en)|até|fino (?:al?|alla)",
     "within": r"as of|in|of|during|for|from|on|dated|im|am|von|vom|aus|für|während(?: des)?|en|del?|"
     r"durante|para|в|во|за|от|"
-    r"на|在|في|لعام|عام|خلال|vào|trong|của|ใน|ของ|เมื่อ",
+    r"на|在|في|لعام|عام|خلال|vào|trong|của|ใน|ของ|เมื่อ|"
+    r"pendant|durant|au cours d[eu]|pour|du|em|nel",
 }
 """Words before a date, and how what is asked about relates to it."""
 
@@ -110,16 +122,17 @@ AFTER_DATE: Final[Mapping[Relation, str]] = {
 FILLERS: Final = (
     r"the|beginning of|start of|end of|year|dem|den|der|anfang|beginn|ende|jahr(?:es?|en)?|el|la|"
     r"año|los|начала|конца|"
-    r"г\.|году|года|عام|سنة|شهر|năm|ngày|ปี|พ\.ศ\.|เดือน|วันที่"
+    r"г\.|году|года|عام|سنة|شهر|năm|ngày|ปี|พ\.ศ\.|เดือน|วันที่|"
+    r"les?|l['’]|année|an|début|fin|fine|inizio|início|fim|il|o|ano|anno|du|de|di|del|do"
 )
 """Words between one of these and the date."""
 
-OF_DATE: Final = r"of|in|from|von|vom|im|del?|en|от|в|في|عام|của|năm|ของ|ใน|ปี"
+OF_DATE: Final = r"of|in|from|von|vom|im|del?|en|du|d[io]|em|nel|от|в|في|عام|của|năm|ของ|ใน|ปี"
 """Words between an event and its date: before the merger of 2024."""
 
 RANGE: Final = (
-    r"(?:from|between|von|zwischen|entre|de(?:sde)?|с|между|从|自|بين|من|từ|giữa|ตั้งแต่|ระหว่าง)",
-    r"(?:to|and|until|bis|und|y|a|hasta|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
+    r"(?:from|between|von|zwischen|entre|de(?:sde)?|du|tra|fra|dal?|с|между|从|自|بين|من|từ|giữa|ตั้งแต่|ระหว่าง)",
+    r"(?:to|and|until|bis|und|y|a|hasta|et|e|à|au|al|até|jusqu['’](?:à|au|en)|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
 )
 """What stands before the first and between the two dates of a range."""
 
@@ -134,13 +147,15 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"vergangene[nsm]? jahr(?:es)?|"
         r"vorig(?:e[nsm]?) jahr(?:es)?|(?<!aus dem )vorjahr(?:e?s)?|año (?:pasado|anterior)|прошл\w+ год\w*|"
         r"العام الماضي|"
-        r"السنة الماضية|पिछले (?:साल|वर्ष)|गत वर्ष|geçen (?:yıl|sene)\w*|năm (?:ngoái|trước|vừa qua)",
+        r"السنة الماضية|पिछले (?:साल|वर्ष)|गत वर्ष|geçen (?:yıl|sene)\w*|năm (?:ngoái|trước|vừa qua)|"
+        r"année (?:dernière|passée)|an (?:dernier|passé)|ano passado|anno scorso|scorso anno",
         r"去年|ปีที่แล้ว|ปีก่อน|ปีที่ผ่านมา",
     ),
     ("year", 0): (
         r"this year(?:['’]s)?|the current year|diese[sm] jahr(?:es)?|des laufenden jahres|"
         r"im laufenden jahr|este año|"
-        r"эт\w+ год\w*|текущ\w+ год\w*|هذا العام|هذه السنة|इस (?:साल|वर्ष)|bu (?:yıl|sene)\w*|năm nay",
+        r"эт\w+ год\w*|текущ\w+ год\w*|هذا العام|هذه السنة|इस (?:साल|वर्ष)|bu (?:yıl|sene)\w*|năm nay|"
+        r"cette année|année en cours|este ano|quest['’]anno|anno in corso",
         r"今年|本年|ปีนี้",
     ),
     ("year", 1): (
@@ -149,7 +164,8 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"próximo año|"
         r"año que viene|следующ\w+ год\w*|будущ\w+ год\w*|العام (?:المقبل|القادم)|السنة (?:المقبلة|"
         r"القادمة)|"
-        r"अगले (?:साल|वर्ष)|(?:gelecek|önümüzdeki) (?:yıl|sene)\w*|năm (?:sau|tới)",
+        r"अगले (?:साल|वर्ष)|(?:gelecek|önümüzdeki) (?:yıl|sene)\w*|năm (?:sau|tới)|"
+        r"année prochaine|an prochain|próximo ano|ano que vem|anno prossimo|prossimo anno",
         r"明年|ปีหน้า",
     ),
     ("month", -1): (
@@ -157,13 +173,13 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"vergangene[nsm]? monat(?:e?s)?|"
         r"vormonat(?:e?s)?|mes (?:pasado|anterior)|прошл\w+ месяц\w*|الشهر الماضي|पिछले (?:महीने|"
         r"माह)|geçen ay\w*|"
-        r"tháng (?:trước|vừa qua)",
+        r"tháng (?:trước|vừa qua)|mois (?:dernier|passé)|mês passado|mese scorso|scorso mese",
         r"上个?月|เดือนที่แล้ว|เดือนก่อน",
     ),
     ("month", 0): (
         r"this month(?:['’]s)?|diese[nsm] monat(?:e?s)?|este mes|эт\w+ месяц\w*|هذا الشهر|"
         r"इस (?:महीने|माह)|bu ay|"
-        r"tháng này",
+        r"tháng này|ce mois(?:-ci)?|este mês|questo mese",
         r"本月|这个月|เดือนนี้",
     ),
     ("week", -1): (
@@ -172,10 +188,11 @@ RELATIVE: Final[Mapping[tuple[Unit, int], Sequence[str]]] = {
         r"vergangene[nr]? woche|vorwoche|"
         r"semana pasada|"
         r"прошл\w+ недел\w+|الأسبوع الماضي|पिछले (?:सप्ताह|हफ़्ते|हफ्ते)|geçen hafta\w*|"
-        r"tuần (?:trước|vừa qua)",
+        r"tuần (?:trước|vừa qua)|semaine (?:dernière|passée)|semana passada|"
+        r"settimana scorsa|scorsa settimana",
         r"上周|上个?星期|สัปดาห์ที่แล้ว|อาทิตย์ที่แล้ว",
     ),
-    ("day", -1): (r"yesterday(?:['’]s)?|gestern|ayer|вчера|أمس|dün|hôm qua", r"昨天|เมื่อวาน"),
+    ("day", -1): (r"yesterday(?:['’]s)?|gestern|ayer|вчера|أمس|dün|hôm qua|ontem|ieri", r"昨天|เมื่อวาน"),
 }
 """Periods relative to today: words that stand alone, and words of languages without spaces between them."""
 
@@ -186,6 +203,9 @@ COUNTED: Final[Sequence[tuple[str, str]]] = (
         rf"(?:tagen?|wochen|monaten?|jahren?){_AS_A_WHOLE}",
     ),
     (r"últim[oa]s\s+(?P<number>\d{1,3})\s+", "días|semanas|meses|años"),
+    (r"(?P<number>\d{1,3})\s+derni(?:ers|ères)\s+", "jours|semaines|mois|ans|années"),
+    (r"últim[oa]s\s+(?P<number>\d{1,3})\s+", "dias|semanas|meses|anos"),
+    (r"ultim[ie]\s+(?P<number>\d{1,3})\s+", "giorni|settimane|mesi|anni"),
     (r"последни[ех]\s+(?P<number>\d{1,3})\s+", r"дн\w+|недел\w+|месяц\w+|лет|год\w*"),
     (r"(?:最近|过去)\s*(?P<number>\d{1,3})\s*", "天|周|个月|年"),
     (r"آخر\s+(?P<number>\d{1,3})\s+", "يوما?|أيام|أسبوعا?|أسابيع|شهرا?|أشهر|سنة|سنوات"),
@@ -199,10 +219,10 @@ COUNTED_FIRST: Final[Sequence[tuple[str, str]]] = (
 """A number of units until today; here the number comes first, and words after the unit."""
 
 UNITS: Final[Mapping[Unit, str]] = {
-    "day": "days|tage|tagen|tag|días|дн|天|يوم|أيام|दिन|gün|ngày|วัน",
-    "week": "weeks|woche|semanas|недел|周|أسبوع|أسابيع|हफ़्त|सप्ताह|hafta|tuần|สัปดาห์",
-    "month": "months|monat|meses|месяц|个月|شهر|أشهر|महीन|ay|tháng|เดือน",
-    "year": "years|jahr|años|лет|год|年|سنة|سنوات|साल|वर्ष|yıl|năm|ปี",
+    "day": "days|jours|dias|giorni|tage|tagen|tag|días|дн|天|يوم|أيام|दिन|gün|ngày|วัน",
+    "week": "weeks|semaines|settimane|woche|semanas|недел|周|أسبوع|أسابيع|हफ़्त|सप्ताह|hafta|tuần|สัปดาห์",
+    "month": "months|mois|mesi|monat|meses|месяц|个月|شهر|أشهر|महीन|ay|tháng|เดือน",
+    "year": "years|ans|années|anos|anni|jahr|años|лет|год|年|سنة|سنوات|साल|वर्ष|yıl|năm|ปี",
 }
 """How the words of a unit begin."""
 
@@ -216,7 +236,10 @@ NEWEST: Final = (
     r"последн\w+(?= (?:верси|цен|редакц|данн|отч[её]т|стоимост|"
     r"тариф|правил|издани|изменени|решени|протокол))|"
     r"сам\w+ нов\w+|"
-    r"(?:ال)?أحدث|नवीनतम|सबसे न(?:या|ई|ए)|en (?:yeni|son|güncel)\w*|(?:mới|gần đây) nhất",
+    r"(?:ال)?أحدث|नवीनतम|सबसे न(?:या|ई|ए)|en (?:yeni|son|güncel)\w*|(?:mới|gần đây) nhất|"
+    r"plus (?:récent\w*|à jour)|derni(?:er|ère)s?(?= (?:version|édition|prix|tarif|liste|rapport))|"
+    r"mais (?:recentes?|nov[oa]s?|atua(?:l|is))|últim[oa]s?(?= (?:versã|versõ|preç|ediç))|"
+    r"più (?:recent[ei]|nuov[oaie]|aggiornat[oaie])|ultim[oaie](?= (?:version|edizion|prezz|listin|rapport))",
     r"最新|ล่าสุด|ใหม่ที่สุด",
 )
 CURRENT: Final = (
@@ -231,7 +254,8 @@ CURRENT: Final = (
     r"(?:ال)?حالي(?:ة)?|الآن|"
     r"اليوم|(?:ال)?ساري(?:ة)?|अभी|वर्तमान|आज|मौजूदा|şu anda?|şimdi\w*|bugün\w*|güncel|geçerli|"
     r"yürürlükteki|"
-    r"hiện (?:nay|tại|hành)|bây giờ|hôm nay",
+    r"hiện (?:nay|tại|hành)|bây giờ|hôm nay|actuelle(?:ment|s)?|actuels?|aujourd['’]hui|maintenant|"
+    r"atual(?:mente)?|atuais|hoje|agora|attual[ei]|attualmente|oggi|adesso",
     r"现在|目前|当前|现行|如今|ปัจจุบัน|ตอนนี้|วันนี้|ขณะนี้",
 )
 """What asks for the newest, and for what applies now."""
@@ -250,7 +274,13 @@ VALID_FROM: Final = (
     r"вступа\w+ в силу(?: с)?|"
     r"(?:ساري(?:ة)?|يسري|تسري|نافذ(?:ة)?|يطبق|تطبق)(?: المفعول)?(?: (?:اعتبارا|"
     r"ابتداء))? من(?: تاريخ)?|(?:اعتبارا|ابتداء) من(?: تاريخ)?|"
-    r"(?:có hiệu lực|áp dụng)(?: kể)? từ",
+    r"(?:có hiệu lực|áp dụng)(?: kể)? từ|"
+    r"(?:valables?|applicables?|en vigueur|s['’]applique(?:nt)?) (?:à (?:partir|compter) d[eu]|depuis|dès)"
+    r"(?: le)?|"
+    r"entr(?:e|era|ée?) en vigueur(?: le| à compter du)?|"
+    r"(?:em vigor|aplicáve(?:l|is)|aplica-se) (?:a partir d[eo]|desde)|entr(?:a|ará|ou) em vigor(?: em| a)?|"
+    r"(?:valid[oaie]|in vigore|applicabil[ei]|si applica) (?:a partire )?da(?:l|ll['’])?|"
+    r"entr(?:a|erà|ata|ato) in vigore(?: il| dal)?",
     r"(?:มีผลบังคับใช้|มีผลใช้บังคับ|ใช้บังคับ|มีผล)(?:ตั้งแต่)?",
 )
 """Words before the date from which a document applies."""
@@ -272,7 +302,11 @@ VALID_UNTIL: Final = (
     r"expira) el|"
     r"(?:действу\w+|действител\w+|применя\w+) (?:до|по)|истека\w+|"
     r"(?:ساري(?:ة)?|يسري|تسري|صالح(?:ة)?)(?: المفعول)? (?:حتى|لغاية)|(?:ينتهي|تنتهي)(?: في)?|"
-    r"(?:có hiệu lực|áp dụng) (?:cho )?(?:đến|tới)|hết hạn(?: vào)?",
+    r"(?:có hiệu lực|áp dụng) (?:cho )?(?:đến|tới)|hết hạn(?: vào)?|"
+    r"(?:valables?|applicables?|en vigueur) jusqu['’](?:à|au|en)(?: la fin)?|expire(?: le)?|"
+    r"prend fin(?: le)?|"
+    r"(?:válid[oa]s?|em vigor|vigentes?) até(?: ao?)?|(?:expira|termina) (?:em|a)|"
+    r"(?:valid[oaie]|in vigore) fino al?|scade il",
     r"(?:有效期至|有效至|适用至|失效日期)|(?:ใช้ได้จนถึง|มีผลถึง|มีผลจนถึง|หมดอายุ(?:วันที่)?|สิ้นสุด(?:วันที่)?)",
 )
 UNTIL_AFTER: Final = (
@@ -287,7 +321,8 @@ SUPERSEDES: Final = (
     r"отмен\w+|يحل محل|تحل محل|"
     r"يلغي|प्रतिस्थापित|का स्थान|yerine\s+geç\w*|yerini\s+al\w*|thay thế|(?:version|edition|fassung|"
     r"versión|редакци\w+|"
-    r"phiên bản) (?:of|from|dated|vom|von|del?|от)",
+    r"phiên bản|versão|versione) (?:of|from|dated|vom|von|del?|du|di|от)|"
+    r"remplac\w+|abrog\w+|substitu[ií]\w*|revoga\w*|sostitui\w+",
     r"取代|代替|废止|แทนที่|แทนฉบับ|ยกเลิก",
 )
 """What is said of an earlier version, whose date is not that of the document."""

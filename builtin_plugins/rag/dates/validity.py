@@ -13,6 +13,7 @@ from builtin_plugins.rag.dates.spans import DateSpan, sentences_with_dates
 
 VALID_FROM: Final = "valid_from"
 VALID_UNTIL: Final = "valid_until"
+VALIDITY: Final = (VALID_FROM, VALID_UNTIL)
 _MOST_READ: Final = 20_000
 """Characters at a document's beginning that are read."""
 _NEAR: Final = 100

@@ -11,6 +11,7 @@ from builtin_plugins.rag.errors import BuiltInField, FieldInUse, FieldNotFound
 from builtin_plugins.rag.metadata.fields import BUILT_IN, RESERVED, FieldDefinition, fields_of
 from builtin_plugins.rag.metadata.given import MOST_FIELDS
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, is_name, nfc
+from builtin_plugins.rag.metadata.proposing import queue_proposals
 from builtin_plugins.rag.models import (
     KnowledgeBase,
     MetadataField,
@@ -20,7 +21,7 @@ from builtin_plugins.rag.models import (
 )
 from builtin_plugins.rag.schemas_metadata import FieldOut, FieldPut
 from builtin_plugins.rag.services import knowledge_bases, loading
-from builtin_plugins.rag.services.metadata import remove_field_values
+from builtin_plugins.rag.services.metadata import PROPOSAL, remove_field_values
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of, utc_now
 
 _VALUE: Any = MetadataValue.__table__
@@ -57,7 +58,7 @@ async def declare(caller: Caller, kb_id: str, name: str, wanted: FieldPut) -> Fi
 
 
 def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) -> FieldOut:
-    loading.hold_own(unit.session, scope, kb_id)
+    base = loading.hold_own(unit.session, scope, kb_id)
     if name in RESERVED:
         raise BuiltInField()
     if not is_name(name):
@@ -72,9 +73,22 @@ def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) 
         row = MetadataField(knowledge_base_id=kb_id, name=name, created_at=utc_now())
         unit.session.add(row)
     elif (row.kind, row.many) != (wanted.kind, wanted.many):
+        _remove_proposals(unit, row)
         _check_free(unit.session, row, wanted)
+    elif row.propose and not wanted.propose:
+        _remove_proposals(unit, row)
+    begins = wanted.propose and not row.propose
     row.kind, row.many, row.description = wanted.kind, wanted.many, wanted.description
-    return _out(FieldDefinition(name, wanted.kind, wanted.many, wanted.description))
+    row.propose = wanted.propose
+    unit.session.flush()
+    if begins:
+        queue_proposals(unit, base, None, scope.account_id or base.owner_id)
+    return _out(FieldDefinition(name, wanted.kind, wanted.many, wanted.description, propose=wanted.propose))
+
+
+def _remove_proposals(unit: Unit, row: MetadataField) -> None:
+    mine = (_SHADOWED.c.knowledge_base_id == row.knowledge_base_id) & (_SHADOWED.c.field == row.name)
+    unit.session.execute(delete(_SHADOWED).where(mine, _SHADOWED.c.origin == PROPOSAL))
 
 
 def _check_free(session: Session, row: MetadataField, wanted: FieldPut) -> None:
@@ -126,4 +140,5 @@ def _out(one: FieldDefinition) -> FieldOut:
         description=one.description,
         built_in=one.built_in,
         can_be_set=not one.of_row,
+        propose=one.propose,
     )

@@ -11,11 +11,17 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.filters.binding import FilterSource, bind
-from builtin_plugins.rag.metadata.fields import BUILT_IN, fields_of
+from builtin_plugins.rag.metadata.fields import fields_of
 from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues, people_in
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
-from builtin_plugins.rag.metadata.rendering import VALUES, metadata_by_document, name_people, origins_in
+from builtin_plugins.rag.metadata.rendering import (
+    VALUES,
+    metadata_by_document,
+    name_people,
+    origins_in,
+    shown_values,
+)
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_metadata import MOST_EDITED, DocumentMetadata, MetadataEdit, MetadataEdited
@@ -93,15 +99,18 @@ def _show(session: Session, scope: Scope, kb_id: str, document_id: str) -> Docum
     mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
     if session.scalar(select(Document.id).where(mine, readable(scope))) is None:
         raise DocumentNotFound()
-    return _document_metadata(session, document_id)
+    return _document_metadata(session, kb_id, document_id)
 
 
-def _document_metadata(session: Session, document_id: str) -> DocumentMetadata:
+def _document_metadata(session: Session, kb_id: str, document_id: str) -> DocumentMetadata:
     rows = VALUES.all(session, {"document_ids": [document_id]})
     metadata = metadata_by_document(rows).get(document_id, {})
     origins = {field: one for field, one in origins_in(rows).items() if field in metadata}
     proposed = read_layers(session, [document_id])[document_id].proposed()
-    proposals = {field: values[0].text for field, values in proposed.items() if field in BUILT_IN}
+    fields = fields_of(session, kb_id)
+    proposals = {
+        field: shown_values(fields[field], values) for field, values in proposed.items() if field in fields
+    }
     return DocumentMetadata(document_id=document_id, metadata=metadata, origins=origins, proposals=proposals)
 
 
@@ -130,7 +139,7 @@ def _change(
     except FieldRefused as error:
         raise error.within() from None
     write_layers(unit, kb_id, {document_id: layers})
-    return _document_metadata(unit.session, document_id)
+    return _document_metadata(unit.session, kb_id, document_id)
 
 
 async def check(caller: Caller, kb_id: str, given: Mapping[str, object]) -> None:

@@ -24,6 +24,7 @@ class FieldDefinition:
     description: str = ""
     built_in: bool = False
     of_row: bool = False
+    propose: bool = False
 
 
 def _stored(name: str, kind: FieldKind, description: str, *, many: bool = False) -> FieldDefinition:
@@ -89,7 +90,9 @@ def fields_of(session: Session, base_id: str) -> dict[str, FieldDefinition]:
         select(MetadataField).where(MetadataField.knowledge_base_id == base_id).order_by(MetadataField.name)
     )
     own = {
-        row.name: FieldDefinition(row.name, cast(FieldKind, row.kind), row.many, row.description)
+        row.name: FieldDefinition(
+            row.name, cast(FieldKind, row.kind), row.many, row.description, propose=row.propose
+        )
         for row in rows
     }
     return {**BUILT_IN, **own}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL, validity_in
+from builtin_plugins.rag.dates.validity import VALIDITY, validity_in
 from builtin_plugins.rag.metadata.fields import BUILT_IN
 from builtin_plugins.rag.metadata.kinds import FieldValue, ValueRefused, value_of
 from builtin_plugins.rag.metadata.rules import read_rules
@@ -22,7 +22,6 @@ from kernel.sdk import Unit
 
 Properties = Mapping[str, Sequence[str]]
 """What a file says about itself, by the names of built-in fields."""
-_OF_TEXT = (VALID_FROM, VALID_UNTIL)
 
 
 def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Properties | None]]) -> None:
@@ -41,8 +40,8 @@ def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Pro
             _carry(own, layers[before.id])
         if properties is not None:
             said = values_in(properties)
-            own.replace("file", {field: values for field, values in said.items() if field not in _OF_TEXT})
-            own.replace(PROPOSAL, {field: said[field] for field in _OF_TEXT if field in said})
+            own.replace("file", {field: values for field, values in said.items() if field not in VALIDITY})
+            own.replace(PROPOSAL, {field: said[field] for field in VALIDITY if field in said})
             settle_proposals(own, accepted=accepted)
         own.replace("rule", {} if rules is None else rules.values(document))
     write_layers(unit, base_id, {document.id: layers[document.id] for document, _ in read})

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.metadata.fields import BUILT_IN
+from builtin_plugins.rag.metadata.fields import BUILT_IN, FieldDefinition
 from builtin_plugins.rag.metadata.kinds import FieldValue, value_as_json
 from builtin_plugins.rag.metadata.people import names_of
 from builtin_plugins.rag.models import MetadataField, MetadataValue
@@ -47,6 +47,12 @@ def metadata_by_document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Metadat
         else:
             mine[row["field"]] = value
     return found
+
+
+def shown_values(field: FieldDefinition, values: Sequence[FieldValue]) -> Any:
+    """The values of a field, such as proposed ones, as they are shown: a list for one with several."""
+    shown = [value_as_json(field.kind, one, {}) for one in values]
+    return shown if field.many else shown[0]
 
 
 def read_metadata(session: Session, document_id: str) -> Metadata:

@@ -233,8 +233,10 @@ async def _of_replaced(
     known = {hit.point.id for one in found for hit in one.hits}
     more = []
     for base in {one.base.id: one.base for one in found}.values():
-        hits = await replaced_hits(platform, base, documents, sought.text, asked[base.embedding_model])
-        more.append(BaseHits(base, [hit for hit in hits if hit.point.id not in known]))
+        hits = await replaced_hits(platform, base, documents, sought.text)
+        others = [hit for hit in hits if hit.point.id not in known]
+        model = base.embedding_model
+        more.append(BaseHits(base, await by_model(platform, model, asked[model], others)))
     return more
 
 

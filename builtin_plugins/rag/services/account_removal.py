@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from builtin_plugins.accounts.api import SharedThing, hand_over_owned
-from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline
 from builtin_plugins.rag.rights.audiences import remove_account
 from builtin_plugins.rag.services.metadata import remove_person
 from builtin_plugins.rag.services.receipts import SIGNER, of_base
@@ -24,12 +24,18 @@ async def remove_owned(platform: Platform, account_id: int) -> None:
     await platform.database.write(_remove_pipelines, account_id)
     await platform.database.write(remove_person, account_id)
     await platform.database.write(remove_account, account_id)
+    await platform.database.write(_forget_uploader, account_id)
     while await platform.database.write(_remove_base, platform, account_id):
         pass
 
 
 def _remove_pipelines(unit: Unit, account_id: int) -> None:
     unit.session.execute(delete(Pipeline).where(Pipeline.owner_id == account_id))
+
+
+def _forget_uploader(unit: Unit, account_id: int) -> None:
+    mine = Document.uploaded_by == account_id
+    unit.session.execute(update(Document).where(mine).values(uploaded_by=None))
 
 
 def _remove_base(unit: Unit, platform: Platform, account_id: int) -> bool:

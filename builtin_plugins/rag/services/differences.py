@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
@@ -14,16 +14,19 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.errors import DocumentNotFound, NothingToCompare
+from builtin_plugins.rag.metadata.people import names_of
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_differences import (
     ComparedVersion,
     DifferenceQuery,
     PassagePart,
+    Uploader,
     VersionChange,
     VersionDifference,
 )
 from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.identities import plugin_in
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
 from kernel.sdk import Caller, PayloadTooLarge, Platform, Scope, scope_of
 
@@ -97,9 +100,10 @@ async def compare(caller: Caller, kb_id: str, document_id: str, query: Differenc
     pair = await caller.platform.database.read(_pair, scope, kb_id, document_id, query.against)
     earlier, later = [await _passages(caller.platform, one) for one in pair]
     changes = await asyncio.to_thread(changes_between, earlier, later)
+    names = await names_of(caller, [one.uploaded_by for one in pair if one.uploaded_by is not None])
     return VersionDifference(
-        earlier=_compared_version(pair[0]),
-        later=_compared_version(pair[1]),
+        earlier=_compared_version(pair[0], names),
+        later=_compared_version(pair[1], names),
         items=changes[query.offset : query.offset + query.limit],
         total=len(changes),
         limit=query.limit,
@@ -159,13 +163,17 @@ async def _stored(platform: Platform, collection: str, document_id: str) -> list
     return passages
 
 
-def _compared_version(document: Document) -> ComparedVersion:
+def _compared_version(document: Document, names: Mapping[int, str]) -> ComparedVersion:
+    uploader = document.uploaded_by
+    known = uploader is not None and uploader in names
     return ComparedVersion(
         document_id=document.id,
         version=document.version,
         filename=document.filename,
         sha256=document.sha256,
         uploaded_at=document.uploaded_at,
+        uploaded_by=Uploader(id=uploader, username=names[uploader]) if known else None,
+        kept_by=plugin_in(document.identity),
     )
 
 

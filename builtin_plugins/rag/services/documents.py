@@ -112,7 +112,8 @@ def _add(
         _find(unit.session, scope, kb_id, source)
     digest = file.staged.sha256
     identity = identities.settle_identity(unit.session, scope, base.id, file.filename, digest, placing)
-    file = replace(file, identity=identity)
+    uploader = None if identities.is_of_plugin(identity) else scope.account_id
+    file = replace(file, identity=identity, uploaded_by=uploader)
     if guarding is not None:
         audience = None if guarding.readers is None else settle_audience(unit, guarding.readers)
         file = replace(file, audience_id=audience, audience_settled=True)

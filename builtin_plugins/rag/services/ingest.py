@@ -40,6 +40,7 @@ from builtin_plugins.documents.api import (
 )
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.metadata.proposing import queue_proposals
 from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language, with_validity
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
@@ -435,6 +436,7 @@ def complete(
     )
     if document.tree_wanted:
         queue_one(unit, document, base.owner_id)
+    queue_proposals(unit, base, document.id, base.owner_id)
 
 
 def _take(chunks: Iterator[Chunk]) -> list[Chunk]:

@@ -163,6 +163,7 @@ async def _take(
     try:
         identity = inside(parent.identity, member.name)
         arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked, identity=identity)
+        arrived = replace(arrived, uploaded_by=parent.uploaded_by)
         await write_kept(platform, _keep, platform, parent, base, arrived, queue)
     except DeletedMeanwhile:
         return "deleted in the meantime"

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 from sqlalchemy import String, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.dates.validity import VALIDITY
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.models import (
@@ -28,7 +29,7 @@ from kernel.sdk.storage import Among, Ids
 
 Origin = Literal["hand", "source", "rule", "file", "text", "proposal"]
 PROPOSAL: Final = "proposal"
-"""What was found in the text and nobody has accepted: it is kept and never counts."""
+"""What a rule or a model found in the text and nobody has accepted: it is kept and never counts."""
 ORIGINS: Final[tuple[Origin, ...]] = tuple(one for one in get_args(Origin) if one != PROPOSAL)
 Values = Mapping[str, Sequence[FieldValue]]
 """The values of some fields, by name."""
@@ -82,7 +83,7 @@ class Layers:
     def proposed(self) -> dict[str, tuple[FieldValue, ...]]:
         """What is proposed for fields about which nobody has said anything."""
         said = self.of_origin(PROPOSAL)
-        return {field: values for field, values in said.items() if self.winning(field) is None}
+        return {field: values for field, values in said.items() if values and self.winning(field) is None}
 
     def replace(self, origin: Origin, said: Values) -> None:
         """Let an origin say only this."""
@@ -170,8 +171,9 @@ def accepts_dates(session: Session, base_id: str) -> bool:
 
 
 def settle_proposals(layers: Layers, *, accepted: bool) -> None:
-    """Let what is proposed about a document count, or no longer."""
-    layers.replace("text", layers.of_origin(PROPOSAL) if accepted else {})
+    """Let the dates that are proposed about a document count, or no longer."""
+    proposed = layers.of_origin(PROPOSAL) if accepted else {}
+    layers.replace("text", {field: proposed[field] for field in VALIDITY if field in proposed})
 
 
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:

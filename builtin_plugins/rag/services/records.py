@@ -54,7 +54,8 @@ _INSERT: Final = insert(_ROWS)
 @dataclass(frozen=True)
 class Arrived:
     """A completely received file. `asked`: when the document that contains it was uploaded; None for a
-    person's upload. `audience_id` is who may read it; without `audience_settled`, the version before says so.
+    person's upload; `uploaded_by` is that person's account. `audience_id` is who may read it; without
+    `audience_settled`, the version before says so.
     """
 
     staged: Staged
@@ -66,6 +67,7 @@ class Arrived:
     identity: str | None = None
     audience_id: str | None = None
     audience_settled: bool = False
+    uploaded_by: int | None = None
 
 
 def most_upload_mb(platform: Platform) -> int:
@@ -183,6 +185,7 @@ def _new(unit: Unit, base: KnowledgeBase, file: Arrived, version: int) -> Docume
         "audience_id": file.audience_id,
         "version": version,
         "uploaded_at": utc_now(),
+        "uploaded_by": file.uploaded_by,
     }
     unit.session.connection().execute(_INSERT, row)
     return Document(**row)
@@ -192,6 +195,7 @@ def _rename(document: Document, file: Arrived) -> None:
     """Take the new name, too: it may determine the kind of text."""
     document.filename, document.content_type = file.filename, file.content_type
     document.tree_wanted, document.parent_id = file.build_tree, file.parent_id
+    document.uploaded_by = file.uploaded_by
 
 
 def start_over(document: Document) -> None:

@@ -50,6 +50,8 @@ async def test_sentences_that_differ(running: Running, ann: Actor, base: str) ->
         assert texts(found) == wanted
         assert {side: found[side]["document_id"] for side in ids} == ids
         assert (found["earlier"]["version"], found["later"]["version"]) == (1, 2)
+        by = {"id": ann.user["id"], "username": ann.user["username"]}
+        assert [found[side]["uploaded_by"] for side in ids] == [by, by]
     for change in found["items"]:
         for side in ("earlier", "later"):
             part = change[side]

@@ -1,4 +1,4 @@
-"""What questions say about time, and sentences about validity, in ten languages."""
+"""What questions say about time, and sentences about validity, in thirteen languages."""
 
 from __future__ import annotations
 

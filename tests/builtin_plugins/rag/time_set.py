@@ -1,4 +1,4 @@
-"""Questions about time, and sentences about validity, in ten languages, with what they mean on a Monday.
+"""Questions about time, and sentences about validity, in thirteen languages, with what they mean on a Monday.
 
 `KNOWN` are those that the rules were written with; `UNSEEN` were written afterwards, before they were tried.
 A row is a question, what it asks for, the first day and the day after the last one; or a sentence, the first
@@ -105,6 +105,35 @@ What is the current document about prices?	newest
 By when at the latest must I give notice?	today
 Wer ist die jüngste Mitarbeiterin?	today
 Какой последний пункт договора?	today
+Quels prix s'appliquent depuis mars ?	since	2026-03-01
+Combien coûtait un hôtel l'année dernière ?	within	2025-01-01	2026-01-01
+Quel était le prix avant 2024 ?	before		2024-01-01
+Quelle est la dernière version du règlement ?	newest
+Quel était le plafond en juillet 2025 ?	within	2025-07-01	2025-08-01
+Quelle règle s'applique depuis le 1er mai 2025 ?	since	2025-05-01
+Qu'a-t-on décidé au cours des 6 derniers mois ?	within	2026-05-30	2026-12-01
+Combien de jours de congé ai-je ?	today
+Quanto custava um hotel no ano passado?	within	2025-01-01	2026-01-01
+Quais preços valem desde março?	since	2026-03-01
+Qual era o preço antes de 2024?	before		2024-01-01
+Qual é o preço mais recente?	newest
+Qual era o limite em julho de 2025?	within	2025-07-01	2025-08-01
+Quanto costava un albergo l'anno scorso?	within	2025-01-01	2026-01-01
+Quali prezzi valgono dal 1° marzo 2026?	since	2026-03-01
+Qual era il prezzo prima del 2024?	before		2024-01-01
+Qual è il prezzo più recente?	newest
+Qual era il limite a luglio 2025?	within	2025-07-01	2025-08-01
+Who wrote 1984?	today
+Who is the author of 1984?	today
+What is the novel 1984 about?	today
+Who reads “1984”?	today
+Wer schrieb 1984?	today
+Qui a écrit 1984 ?	today
+¿Quién escribió 1984?	today
+Кто написал 1984?	today
+谁写了1984？	today
+Who wrote the report in 2025?	within	2025-01-01	2026-01-01
+Who wrote the report of 2025?	within	2025-01-01	2026-01-01
 """
 UNSEEN = """
 Which travel rules applied in 2022?	within	2022-01-01	2023-01-01
@@ -176,6 +205,23 @@ Ngân sách năm nay là bao nhiêu?	within	2026-01-01	2027-01-01
 ฉันมีวันลากี่วัน	today
 ราคาโคมไฟปัจจุบันเท่าไร	newest
 งบประมาณปีนี้เท่าไร	within	2026-01-01	2027-01-01
+Quelle indemnité s'appliquait en 2022 ?	within	2022-01-01	2023-01-01
+Qui était directeur jusqu'en 2023 ?	before		2024-01-01
+Que prévoit le règlement à partir du 15 juin 2026 ?	since	2026-06-15
+Combien coûte la lampe actuellement ?	newest
+Qu'a-t-on décidé la semaine dernière ?	within	2026-11-23	2026-11-30
+Quel est le budget de cette année ?	within	2026-01-01	2027-01-01
+Quel ajuda de custo valia em 2022?	within	2022-01-01	2023-01-01
+Quem era o diretor até 2023?	before		2024-01-01
+O que foi decidido este mês?	within	2026-11-01	2026-12-01
+Quantos dias de férias tenho?	today
+Quale indennità valeva nel 2022?	within	2022-01-01	2023-01-01
+Chi era il direttore fino al 2023?	before		2024-01-01
+Che cosa è cambiato negli ultimi 6 mesi?	within	2026-05-30	2026-12-01
+Quanti giorni di ferie ho?	today
+Who directed 2012?	today
+What did Ann read in 2024?	within	2024-01-01	2025-01-01
+Chi ha scritto 1984?	today
 """
 SENTENCES = """
 This policy applies from 1 July 2026.	2026-07-01
@@ -190,6 +236,12 @@ Diese Ordnung tritt am 1. Januar 2025 in Kraft.	2025-01-01
 Esta política es válida a partir del 1 de julio de 2026.	2026-07-01
 Entra en vigor el 1 de enero de 2025 y sustituye a la versión de 3 de marzo de 2023.	2025-01-01
 Vigente hasta el 31 de diciembre de 2025.		2025-12-31
+Ce règlement s'applique à compter du 1er juillet 2026 et remplace la version du 1er mars 2023.	2026-07-01
+Valable jusqu'au 31 décembre 2025.		2025-12-31
+Esta política entra em vigor em 1 de julho de 2026.	2026-07-01
+Válido até 31 de dezembro de 2025.		2025-12-31
+Il presente regolamento entra in vigore il 1° luglio 2026.	2026-07-01
+Valido fino al 31 dicembre 2025.		2025-12-31
 Настоящие правила действуют с 1 июля 2026 года.	2026-07-01
 Приказ вступает в силу с 1 января 2025 года. Действует до 31 декабря 2025 года.	2025-01-01	2025-12-31
 本规定自2026年7月1日起施行。	2026-07-01

@@ -77,6 +77,20 @@ async def test_fields_from_declaring_to_reading(site: Running, visitor: Visitor)
     assert "author" not in await values()
     await page.goto(f"{site.url}/app/documents/{base}")
     await choose(page, "Fields of documents")
+    async with page.expect_download() as table:
+        await page.get_by_role("button", name="Download the table").click()
+    written = (await (await table.value).path()).read_text(encoding="utf-8")
+    assert "2026" in written
+    sent = {
+        "name": "metadata.csv",
+        "mimeType": "text/csv",
+        "buffer": written.replace("2026", "2027").encode(),
+    }
+    await page.get_by_label("Send the table back").set_input_files(sent)
+    await expect(page.get_by_text("One document has changed.")).to_be_visible()
+    assert (await values())["year"] == 2027
+    await page.get_by_label("A model proposes values of “year”").check()
+    await expect(page.get_by_label("A model proposes values of “year”")).to_be_checked()
     await page.get_by_role("button", name="Remove year").click()
     await page.get_by_role("button", name="Remove", exact=True).click()
     await expect(page.get_by_role("button", name="Remove year")).to_have_count(0)

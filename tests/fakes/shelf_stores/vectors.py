@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
@@ -18,6 +18,7 @@ from builtin_plugins.vectors.api import (
     Point,
     Query,
     StoredPoint,
+    WordQuery,
 )
 from kernel.sdk import Database, Unit
 
@@ -92,6 +93,10 @@ class ShelfVectors:
         hits = await self._database.snapshot(_found, collection, query)
         return sorted(hits, key=lambda hit: -hit.score)[: query.k]
 
+    async def search_words(self, collection: str, query: WordQuery) -> list[Hit]:
+        hits = await self._database.snapshot(_worded, collection, query)
+        return sorted(hits, key=lambda hit: -hit.score)[: query.k]
+
     async def points(
         self, collection: str, group: str, limit: int, offset: int
     ) -> tuple[list[StoredPoint], int]:
@@ -115,11 +120,20 @@ def _found(session: Session, collection: str, query: Query) -> list[Hit]:
     if query.engine not in (None, found.engine):
         raise EngineMismatch(found.engine, str(query.engine))
     _check(query.vector, found.dimension, "the question")
+    return [_hit(row, query) for row in session.scalars(_seen(collection, query))]
+
+
+def _worded(session: Session, collection: str, query: WordQuery) -> list[Hit]:
+    found = ((row, _share(query.text, row)) for row in session.scalars(_seen(collection, query)))
+    return [Hit(_stored(row), share, 0.0, share) for row, share in found if share]
+
+
+def _seen(collection: str, query: Query | WordQuery) -> Select[tuple[ShelfPoint]]:
     seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
     if query.groups is not None:
         groups = query.groups.names if isinstance(query.groups, GroupQuery) else query.groups
         seen = seen.where(ShelfPoint.group_key.in_(groups))
-    return [_hit(row, query) for row in session.scalars(seen)]
+    return seen
 
 
 def _page(
@@ -178,9 +192,12 @@ def _hit(row: ShelfPoint, query: Query) -> Hit:
     cosine = float(np.frombuffer(row.vector, np.float32) @ query.vector)
     if query.text is None:
         return Hit(_stored(row), cosine, cosine)
-    wanted, there = _words(query.text), _words(row.text)
-    share = len(wanted & there) / len(wanted) if wanted else 0.0
-    return Hit(_stored(row), (share * 2 + cosine) / 3, cosine)
+    return Hit(_stored(row), (_share(query.text, row) * 2 + cosine) / 3, cosine)
+
+
+def _share(text: str, row: ShelfPoint) -> float:
+    wanted = _words(text)
+    return len(wanted & _words(row.text)) / len(wanted) if wanted else 0.0
 
 
 def _words(text: str) -> set[str]:

@@ -74,6 +74,8 @@ export const api = {
   deleteField: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/fields/{name}"),
   metadataRules: call("GET", "/v1/rag/knowledge-bases/{kb_id}/metadata-rules"),
   putMetadataRules: call("PUT", "/v1/rag/knowledge-bases/{kb_id}/metadata-rules"),
+  metadataTable: call("GET", "/v1/rag/knowledge-bases/{kb_id}/metadata.csv", RAW),
+  putMetadataTable: call("PUT", "/v1/rag/knowledge-bases/{kb_id}/metadata.csv"),
   documentMetadata: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata"),
   changeDocumentMetadata: call("PATCH", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/metadata"),
   readFailedAgain: call("POST", "/v1/rag/knowledge-bases/{kb_id}/ingestion/retry"),

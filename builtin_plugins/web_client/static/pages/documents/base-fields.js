@@ -3,10 +3,11 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { t } from "../../lib/words.js";
+import { plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { saveBlob } from "../../parts/save.js";
 import { titleOf } from "./fields.js";
 
 const KINDS = { text: "Text", number: "Number", date: "Date", boolean: "Yes or no", person: "Person" };
@@ -22,25 +23,31 @@ export function BaseFields({ base, onClose }) {
   return html`<${Dialog} title=${t("Fields of documents")} onClose=${onClose} wide>
     <p class="muted">${t("Documents can be described by fields. Every knowledge base has some; give this one more.")}</p>
     <${Loaded} of=${found}>${({ items }) => html`
-      <${Own} fields=${items.filter((field) => !field.built_in)} onRemove=${setRemoving} />
+      <${Own} base=${base.id} fields=${items.filter((field) => !field.built_in)} onShown=${found.set} onSaved=${found.reload} onRemove=${setRemoving} />
       <${NewField} base=${base.id} onSaved=${found.reload} />
       <details><summary>${t("Fields that every knowledge base has")}</summary>
         <p>${items.filter((field) => field.built_in && field.can_be_set).map(titleOf).join(", ")}</p></details>
       <${Rules} base=${base.id} fields=${items.filter((field) => field.can_be_set)} />
+      <${ValueTable} base=${base.id} />
     `}<//>
     ${removing && html`<${Confirm} title=${t("Remove the field “{name}”?", { name: removing.name })} confirm=${t("Remove")} onConfirm=${remove} onClose=${() => setRemoving(null)}>
       <p>${t("Its values in all documents are removed, too.")}</p><//>`}
   <//>`;
 }
 
-function Own({ fields, onRemove }) {
+function Own({ base, fields, onShown, onSaved, onRemove }) {
+  const propose = useAction(async ({ name, kind, many, description }, wanted) => {
+    onShown((was) => ({ ...was, items: was.items.map((one) => (one.name === name ? { ...one, propose: wanted } : one)) }));
+    await api.putField({ kb_id: base, name, body: { kind, many, description, propose: wanted } }).finally(onSaved);
+  });
   if (!fields.length) return html`<p>${t("It has no fields of its own yet.")}</p>`;
-  return html`<ul class="list">${fields.map(
+  return html`<${Failure} error=${propose.error} /><ul class="list">${fields.map(
     (field) => html`<li key=${field.name} class="panel"><div class="row">
       <span class="grow anywhere"><strong>${field.name}</strong>${field.description && html` <span class="faint">${field.description}</span>`}</span>
       <${Badge}>${t(KINDS[field.kind])}<//>${field.many && html`<${Badge}>${t("several")}<//>`}
-      <${Button} small kind="quiet" icon="trash" aria-label=${t("Remove {name}", { name: field.name })} onClick=${() => onRemove(field)} /></div></li>`,
-  )}</ul>`;
+      <${Button} small kind="quiet" icon="trash" aria-label=${t("Remove {name}", { name: field.name })} onClick=${() => onRemove(field)} /></div>
+      ${field.kind !== "person" && html`<${Check} label=${t("A model proposes values of “{name}”", { name: field.name })} checked=${field.propose} onChange=${(wanted) => propose.run(field, wanted)} />`}</li>`,
+  )}</ul><p class="faint">${t("What a model proposes is shown with each document. It counts once somebody accepts it.")}</p>`;
 }
 
 function NewField({ base, onSaved }) {
@@ -81,6 +88,23 @@ function Rules({ base, fields }) {
       )}</ul>`}
       <${NewRule} fields=${fields} onAdd=${(rule) => save.run([...rules, rule])} />
     `}<//>`;
+}
+
+/** The values of all documents, to edit in a spreadsheet. */
+function ValueTable({ base }) {
+  const load = useAction(async () => saveBlob(await (await api.metadataTable({ kb_id: base })).blob(), "metadata.csv"));
+  const send = useAction(async ({ target }) => {
+    const [file] = target.files;
+    target.value = "";
+    if (!file) return;
+    const { documents } = await api.putMetadataTable({ kb_id: base, body: new Blob([file], { type: "text/csv" }) });
+    say(plural(documents, "One document has changed.", "{n} documents have changed."));
+  });
+  return html`<h3>${t("As a table")}</h3>
+    <p class="muted">${t("Download the values of all documents as CSV, edit them in a spreadsheet, and send the file back. An empty cell removes a value.")}</p>
+    <${Failure} error=${load.error ?? send.error} />
+    <div class="row"><${Button} icon="download" busy=${load.busy} onClick=${load.run}>${t("Download the table")}<//>
+      <label class="button button-plain"><span>${t("Send the table back")}</span><input class="hidden" type="file" accept=".csv,text/csv" disabled=${send.busy} onChange=${send.run} /></label></div>`;
 }
 
 function valueOf({ value, part, field }) {

@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
-import { dateTime, number, plural, t } from "../../lib/words.js";
+import { dateTime, day, number, plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
 import { apart } from "./difference.js";
 import { Upkeep, useUpkeep } from "./upkeep.js";
@@ -33,6 +33,7 @@ export default function Contradictions({ base: id }) {
 function Report({ base, report, offset }) {
   const { made_at: made, items, total } = report;
   if (!made) return html`<${Empty} icon="documents" title=${t("Not compared yet")}>${t("Whoever owns the knowledge base can have its documents compared. No model is needed.")}<//>`;
+  if (!total && report.is_complete) return html`<${Empty} icon="documents" title=${t("No contradictions")}>${t("Compared {when}.", { when: dateTime(made) })}<//>`;
   return html`<p class="faint">${plural(total, "One contradiction", "{n} contradictions")} · ${t("compared {when}", { when: dateTime(made) })}</p>
     ${!report.is_complete && html`<${Notice} tone="warn">${t("There was too much to compare all of it.")}<//>`}
     <ol class="list">${items.map((item) => html`<li class="panel" key=${`${item.newer.chunk_id}-${item.newer.char_start}-${item.older.chunk_id}`}><${Pair} base=${base} item=${item} /></li>`)}</ol>
@@ -50,7 +51,8 @@ function Pair({ base, item }) {
 
 function Side({ base, of, children }) {
   const place = new URLSearchParams({ from: of.char_start, to: of.char_end, ...(of.page ? { page: of.page } : {}) });
-  const dates = [of.valid_from && t("Valid from") + ` ${of.valid_from}`, of.valid_until && t("Valid until") + ` ${of.valid_until}`];
+  const dated = (name, date) => date && `${name} ${day(`${date.slice(0, 10)}T00:00:00`)}`;
+  const dates = [dated(t("Valid from"), of.valid_from), dated(t("Valid until"), of.valid_until), of.page && t("page {n}", { n: number(of.page) })];
   return html`<div><${Link} to=${`/documents/${base}/${of.document_id}?${place}`}>${of.filename}<//>
     <p class="faint">${[...dates.filter(Boolean), dateTime(of.uploaded_at)].join(" · ")}</p>
     <p class="passage-text">${children}</p></div>`;

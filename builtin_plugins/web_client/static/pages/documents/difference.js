@@ -4,7 +4,7 @@ import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { Link } from "../../lib/router.js";
-import { number, plural, t } from "../../lib/words.js";
+import { dateTime, number, plural, t } from "../../lib/words.js";
 import { Loaded, Notice } from "../../parts/basics.js";
 
 const AT_ONCE = 200;
@@ -16,9 +16,16 @@ export function Difference({ base, id, against }) {
   const found = useResource((signal) => load(base, id, against, signal), [base, id, against]);
   return html`<${Loaded} of=${found}>${({ earlier, later, items, total }) => html`<section class="stack" aria-label=${t("Differences")}>
     <p class="muted">${t("From version {earlier} to version {later}:", { earlier: number(earlier.version), later: number(later.version) })} ${total ? plural(total, "one place differs", "{n} places differ") : t("no sentence differs")}</p>
+    <ul class="faint">${[earlier, later].map((version) => html`<li key=${version.version}>${uploaded(version)}</li>`)}</ul>
     ${total > items.length && html`<p class="faint">${t("The first {n} are shown.", { n: number(items.length) })}</p>`}
     <ol class="list">${items.map((change, at) => html`<li class="panel" key=${at}><${Change} base=${base} earlier=${earlier} later=${later} change=${change} /></li>`)}</ol>
   </section>`}<//>`;
+}
+
+/** When a version was uploaded, and by whom as far as that is known. */
+function uploaded({ version, uploaded_at, uploaded_by }) {
+  const values = { n: number(version), when: dateTime(uploaded_at), who: uploaded_by?.username };
+  return uploaded_by ? t("Version {n}: uploaded {when} by {who}", values) : t("Version {n}: uploaded {when}", values);
 }
 
 /** What a later version says where a passage of an earlier one was: only the places within that passage. */

@@ -73,7 +73,7 @@ function Proposals({ base, id, fields, said, mine, onSaved }) {
     <ul class="list">${proposed.map((field) => {
       const value = said.proposals[field.name];
       const name = titleOf(field);
-      return html`<li key=${field.name} class="row"><span class="grow">${name}: ${shown(field, value)}</span>
+      return html`<li key=${field.name} class="row"><span class="grow">${name}: <${Value} field=${field} value=${value} /></span>
         ${mine && html`<${Button} small busy=${action.busy} aria-label=${t("Accept {name}", { name })} onClick=${() => action.run(field.name, value)}>${t("Accept")}<//>
           <${Button} small kind="quiet" icon="close" aria-label=${t("Reject {name}", { name })} onClick=${() => action.run(field.name, null)} />`}</li>`;
     })}</ul>`;

@@ -6,6 +6,7 @@ const TITLES = {
   "rag.ingest_document": "Read a document",
   "rag.build_trees": "Build summary trees",
   "rag.find_contradictions": "Compare documents",
+  "rag.propose_values": "Propose values of fields",
   "rag.reembed": "Change the embedding model",
   "rag.import_knowledge_base": "Import a knowledge base",
   "graph_rag.build_base": "Bring the graph of a knowledge base up to date",
