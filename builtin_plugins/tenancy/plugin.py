@@ -24,6 +24,7 @@ from builtin_plugins.tenancy.permissions import ORG_LIST, PERMISSIONS
 from builtin_plugins.tenancy.roles.handlers import assignments, groups, roles
 from builtin_plugins.tenancy.settings import TenancySettings
 from builtin_plugins.tenancy.teams import handlers as teams
+from builtin_plugins.tenancy.teams import people as shared_with
 from builtin_plugins.tenancy.transfer import handlers as transfer
 from kernel.sdk import (
     Account,
@@ -124,6 +125,10 @@ class TenancyPlugin(Plugin):
     @hookimpl
     def select_team_members(self, team_id: int) -> Select[int]:
         return memberships.team_members_query(team_id)
+
+    @hookimpl
+    def settle_people(self, unit: Unit, owner_id: int, people: Sequence[str]) -> int:
+        return shared_with.settle_people(unit, owner_id, people)
 
     @hookimpl
     async def find_audited_organizations(

@@ -83,12 +83,14 @@ async def create(
         accept_dates=wanted.accept_dates,
         created_at=utc_now(),
     )
-    share(made, scope, wanted)
-    await caller.platform.database.write(_add, made)
+    await caller.platform.database.write(_add, caller.platform, scope, made, wanted)
     return render(made, 0, 0)
 
 
-def _add(unit: Unit, made: KnowledgeBase) -> None:
+def _add(
+    unit: Unit, platform: Platform, scope: Scope, made: KnowledgeBase, wanted: KnowledgeBaseCreate
+) -> None:
+    share(unit, platform, made, scope, wanted)
     unit.lock(f"rag.knowledge_base.{made.id}")
     if unit.session.scalar(select(KnowledgeBase.id).where(KnowledgeBase.id == made.id)) is not None:
         return
@@ -153,7 +155,7 @@ def _update(
     if change.accept_dates is not None and change.accept_dates != found.accept_dates:
         found.accept_dates = change.accept_dates
         apply_dates(unit, kb_id, scope.account_id or found.owner_id)
-    share_anew(found, scope, change)
+    share_anew(unit, platform, found, scope, change)
     if change.graph is not None:
         check_graph(platform, change.graph)
         found.graph = change.graph

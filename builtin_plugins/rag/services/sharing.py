@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from builtin_plugins.rag.errors import NotInTeam
 from builtin_plugins.rag.schemas import Sharing, SharingUpdate
-from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Scope, Unprocessable, scope_of
+from builtin_plugins.tenancy import api as tenancy
+from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Platform, Scope, Unit, Unprocessable, scope_of
 
 
 async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> tuple[int | None, Scope]:
@@ -22,22 +25,43 @@ async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> t
     return caller.id, await scope_of(caller.platform, caller.principal)
 
 
-def share(row: Owned, scope: Scope, wanted: Sharing) -> None:
+def share(unit: Unit, platform: Platform, row: Owned, scope: Scope, wanted: Sharing) -> None:
     """Set the visibility of a new row. Raises Unprocessable, NotInTeam."""
-    _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
+    if wanted.people is not None:
+        _share_with_people(unit, platform, row, wanted.visibility, wanted.people)
+    else:
+        _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
 
 
-def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
+def share_anew(unit: Unit, platform: Platform, row: Owned, scope: Scope, change: SharingUpdate) -> None:
     """Change the visibility if the request has one. Raises Unprocessable, NotInTeam.
 
     A team or organization that is set already need not be sent again.
     """
     sent = change.model_fields_set
+    if change.people is not None:
+        _share_with_people(unit, platform, row, change.visibility or row.visibility, change.people)
+        return
     if not sent & {"visibility", "team_id", "organization_id"}:
         return
     team_id = change.team_id if "team_id" in sent else row.team_id
     organization_id = change.organization_id if "organization_id" in sent else row.organization_id
     _set(row, scope, change.visibility or row.visibility, team_id, organization_id)
+
+
+def _share_with_people(
+    unit: Unit, platform: Platform, row: Owned, visibility: str, people: Sequence[str]
+) -> None:
+    if visibility != "team":
+        raise Unprocessable.field(("body", "people"), "people need the visibility 'team'")
+    if row.owner_id is None:
+        raise Unprocessable.field(("body", "people"), "only what an account owns is shared with people")
+    team_id = platform.hooks.ask_now(
+        tenancy.settle_people, platform=platform, unit=unit, owner_id=row.owner_id, people=people
+    )
+    if team_id is None:
+        raise Unprocessable.field(("body", "people"), "no plugin of this server shares with people")
+    row.visibility, row.team_id, row.organization_id = "team", team_id, None
 
 
 def _set(row: Owned, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None) -> None:

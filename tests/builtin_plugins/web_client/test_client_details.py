@@ -189,7 +189,7 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor, browser: 
     await page.get_by_role("menuitem", name="Share with users of the pipeline").click()
     dialog = page.get_by_role("dialog", name="This conversation is shared")
     await expect(dialog).to_contain_text(page.url)
-    await expect(dialog).to_contain_text("A team")
+    await expect(dialog).to_contain_text("Some people")
     await expect(dialog).to_contain_text("Administrators of this server can use every pipeline")
     await page.keyboard.press("Escape")
     await expect(page.locator(".head > .head-actions > .badge")).to_have_text("Shared")

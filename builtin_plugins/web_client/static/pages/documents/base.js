@@ -11,7 +11,7 @@ import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { NearLimit } from "../account/usage.js";
 import { alike, named } from "./alike.js";
-import { DeleteBase, EditBase } from "./base-dialogs.js";
+import { DeleteBase, EditBase, ShareBase } from "./base-dialogs.js";
 import { BaseFields } from "./base-fields.js";
 import { DropZone } from "./drop-zone.js";
 import { ExportBase, Unmade } from "./exchange.js";
@@ -40,12 +40,12 @@ export default function Base({ base: id }) {
   return html`<div class="page">
     <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
       <${Button} kind="primary" icon="ask" to=${`/?base=${id}`}>${t("Ask")}<//>
+      ${mine && html`<${Button} icon="people" onClick=${() => setDialog("share")}>${t("Share")}<//>`}
       ${mine && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
         { title: t("Rename or describe"), icon: "edit", onSelect: () => setDialog("edit") },
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
         { title: t("Sources"), icon: "globe", onSelect: () => go(`/documents/${id}/sources`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
-        { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
         { title: t("Fields of documents"), icon: "edit", onSelect: () => setDialog("fields") },
         { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
@@ -65,6 +65,7 @@ export default function Base({ base: id }) {
     ${!live.documents && !live.error && html`<${Skeleton} lines=${6} />`}
     ${live.documents && html`<${Documents} base=${id} live=${live} mine=${mine} />`}
     ${dialog === "edit" && html`<${EditBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
+    ${dialog === "share" && html`<${ShareBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
     ${dialog === "fields" && html`<${BaseFields} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
