@@ -18,7 +18,13 @@ from builtin_plugins.rag.schemas import (
     PipelineUpdate,
     RetrievalConfig,
 )
-from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
+from builtin_plugins.rag.services.sharing import (
+    note_sharing,
+    owner_and_scope,
+    share,
+    share_anew,
+    sharing_of,
+)
 from kernel.sdk import Caller, Platform, Scope, Unit, scope_of
 
 
@@ -100,16 +106,18 @@ async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> Pi
     Raises PipelineNotFound, NotOwner, KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_update, caller.platform, scope, pipeline_id, change)
+    return await caller.platform.database.write(_update, caller, scope, pipeline_id, change)
 
 
 def _update(
-    unit: Unit, platform: Platform, scope: Scope, pipeline_id: str, change: PipelineUpdate
+    unit: Unit, caller: Caller, scope: Scope, pipeline_id: str, change: PipelineUpdate
 ) -> PipelineOut:
     found = find_own(unit.session, scope, pipeline_id)
     if change.name is not None:
         found.name = change.name
-    share_anew(unit, platform, found, scope, change)
+    before = sharing_of(found)
+    share_anew(unit, caller.platform, found, scope, change)
+    note_sharing(unit, caller, "pipeline", found, before)
     if change.retrieval_config is not None:
         found.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
     if change.generation_config is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from builtin_plugins.rag.errors import NotInTeam
 from builtin_plugins.rag.schemas import Sharing, SharingUpdate
 from builtin_plugins.tenancy import api as tenancy
-from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Platform, Scope, Unit, Unprocessable, scope_of
+from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Platform, Scope, Unit, Unprocessable, audit, scope_of
 
 
 async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> tuple[int | None, Scope]:
@@ -47,6 +48,22 @@ def share_anew(unit: Unit, platform: Platform, row: Owned, scope: Scope, change:
     team_id = change.team_id if "team_id" in sent else row.team_id
     organization_id = change.organization_id if "organization_id" in sent else row.organization_id
     _set(row, scope, change.visibility or row.visibility, team_id, organization_id)
+
+
+def sharing_of(row: Owned) -> dict[str, Any]:
+    """Who sees a row, as the audit log keeps it."""
+    return {
+        "visibility": row.visibility,
+        "team_id": row.team_id,
+        "organization_id": row.organization_id,
+    }
+
+
+def note_sharing(unit: Unit, caller: Caller, kind: str, row: Any, before: dict[str, Any]) -> None:
+    """Enter into the audit log that other people than before see a row, if so."""
+    after = sharing_of(row)
+    if after != before:
+        audit(unit, f"rag.{kind}.shared", kind, row.id, before=before, after=after, origin=caller.origin)
 
 
 def _share_with_people(

@@ -10,7 +10,7 @@ import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
 import { ModelField } from "../../parts/model-field.js";
 import { titleOf } from "./fields.js";
-import { VisibilityChoice, changesOf } from "./visibility.js";
+import { VisibilityChoice, besidesPeople, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
   const [name, setName] = useState(base.name);
@@ -26,7 +26,7 @@ export function EditBase({ base, onSaved, onClose }) {
     say(t("Saved"));
   });
   return html`<${Dialog} title=${base.name} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
       <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions to this knowledge base, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
@@ -47,7 +47,7 @@ export function ShareBase({ base, onSaved, onClose }) {
     say(t("Saved"));
   });
   return html`<${Dialog} title=${t("Share “{name}”", { name: base.name })} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Save")} onCancel=${onClose}>
       <${VisibilityChoice} value=${seen} owner=${base.owner_id} error=${action.error} onChange=${setSeen} />
     <//>
   <//>`;

@@ -21,6 +21,7 @@ import { Choices, Facets, filterOf } from "./narrow.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
 import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
+import { Trash } from "./trash.js";
 import { addFiles, removeUpload, retryUpload, settleUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
@@ -51,6 +52,7 @@ export default function Base({ base: id }) {
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
         { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
         { title: t("Export"), icon: "download", onSelect: () => setDialog("export") },
+        { title: t("Trash"), icon: "trash", onSelect: () => setDialog("trash") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
       ]} />`}
     <//>
@@ -71,6 +73,7 @@ export default function Base({ base: id }) {
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "export" && html`<${ExportBase} base=${base.data} onClose=${() => setDialog("")} />`}
+    ${dialog === "trash" && html`<${Trash} base=${id} onRestored=${(found) => live.put([found])} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;
 }

@@ -10,7 +10,7 @@ import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
 import { ImportBase } from "./exchange.js";
 import { IMPORT } from "./upkeep.js";
-import { VisibilityBadge, VisibilityChoice, sharingOf } from "./visibility.js";
+import { VisibilityBadge, VisibilityChoice, besidesPeople, sharingOf } from "./visibility.js";
 
 const FEW = 8;
 const OFTEN = 15_000; // ms
@@ -73,7 +73,7 @@ function Create({ onClose }) {
   });
   const wrong = action.error?.fields ?? {};
   return html`<${Dialog} title=${t("New knowledge base")} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} error=${wrong.name} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} error=${wrong.description} optional />
       <${VisibilityChoice} value=${seen} error=${action.error} onChange=${setSeen} />

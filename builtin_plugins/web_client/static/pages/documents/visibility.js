@@ -53,6 +53,12 @@ function useGroups(current) {
   });
 }
 
+/** The name of a person that a refused request had, but no account has. */
+const unknownIn = (error) => (error?.detail?.[0]?.loc?.at(-2) === "people" ? error.detail[0].input : "");
+
+/** A form's action without the error that `VisibilityChoice` shows at its field. */
+export const besidesPeople = (action) => (unknownIn(action.error) ? { ...action, error: null } : action);
+
 /** Who sees something. `value` has `visibility`, `team_id` and `organization_id`, or the `people` chosen; see `sharingOf`. */
 export function VisibilityChoice({ value, owner, error, onChange }) {
   const groups = useGroups(value.team_id);
@@ -78,8 +84,7 @@ export function VisibilityChoice({ value, owner, error, onChange }) {
       organization_id: visibility === "organization" ? (value.organization_id ?? organizations[0].id) : null,
     });
   const setPeople = (changes) => set({ visibility: "people", people, ...changes });
-  const place = error?.detail?.[0]?.loc;
-  const unknown = place?.at(-2) === "people" ? error.detail[0].input : "";
+  const unknown = unknownIn(error);
   return html`<div class="stack">
     <${Failure} error=${groups.error} onRetry=${groups.reload} />
     <${Choice} legend=${t("Who sees this?")} value=${withPeople ? "people" : value.visibility} onChange=${choose} options=${options} />

@@ -10,7 +10,7 @@ import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { methodAbout, methodCost, methodTitle } from "../../parts/methods.js";
-import { StillPrivate, VisibilityBadge, VisibilityChoice, changesOf, sharingOf } from "../documents/visibility.js";
+import { StillPrivate, VisibilityBadge, VisibilityChoice, besidesPeople, changesOf, sharingOf } from "../documents/visibility.js";
 
 async function load(signal) {
   const [pipelines, bases, offered] = await Promise.all([
@@ -80,7 +80,7 @@ function Edit({ item, bases, onSaved, onClose }) {
   const fits = (base) => chosen.includes(base.id) || base.name.toLowerCase().includes(text.trim().toLowerCase());
   const toggle = (id, on) => setChosen(on ? [...chosen, id] : chosen.filter((other) => other !== id));
   return html`<${Dialog} title=${item ? item.name : t("New pipeline")} onClose=${onClose}>
-    <${Form} action=${action} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
+    <${Form} action=${besidesPeople(action)} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <fieldset class="choice scroll"><legend>${t("Knowledge bases to ask")}</legend>
         ${bases.length > FEW && html`<input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} />`}
