@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
@@ -33,7 +33,7 @@ _SAME_FILE = Prepared(
         | (_ROWS.c.identity.is_(None) & (_ROWS.c.sha256 == bindparam("sha256"))),
     )
     .order_by(_TRASHED.c.trashed_at)
-    .limit(literal_column("1"))
+    .limit(1)
 )
 ONE_DAY: Final = timedelta(days=1)
 

@@ -86,7 +86,7 @@ async def test_a_form_without_changes(site: Running, visitor: Visitor) -> None:
         await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.get_by_role("button", name="More on handbook.md").click()
     await page.get_by_role("menuitem", name="Delete").click()
-    await page.get_by_label("Save the signed receipt").check()
+    await page.get_by_label("Delete for good").check()
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
