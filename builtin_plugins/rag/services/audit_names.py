@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -24,7 +25,7 @@ def name_targets(
             .where(Document.id.in_(ids), scope.sees(KnowledgeBase), readable(scope))
         )
         return {row[0]: AuditedTarget(row[1], row[2]) for row in session.execute(query)}
-    tables = {"knowledge_base": KnowledgeBase, "pipeline": Pipeline}
+    tables: Mapping[str, Any] = {"knowledge_base": KnowledgeBase, "pipeline": Pipeline}
     table = tables.get(target_type)
     if table is None:
         return {}
