@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,3 +38,25 @@ async def audited(
     async with running.stored_platform(kernel_only=True) as platform:
         running.refuse_behind(platform)
         await platform.database.write(make)
+
+
+def note_packages(action: str, states: Mapping[str, dict[str, Any] | None]) -> None:
+    """Write an entry for each plugin that was installed or uninstalled here, with its state afterwards.
+
+    The packages have changed already: if the database can't take it, there is a warning. Without a database,
+    there is no log yet.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from cli import console, running
+    from cli.failures import CommandFailed
+
+    url = make_url(running.kernel_settings().sqlalchemy_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        return
+    try:
+        for name, after in states.items():
+            running.run(audited(action, "plugin", name, after=after))
+    except (CommandFailed, SQLAlchemyError, OSError) as error:
+        console.warn(f"The audit log could not be written: {error}.")

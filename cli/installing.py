@@ -23,6 +23,7 @@ import typer
 from packaging.utils import canonicalize_name
 
 from cli import console
+from cli.auditing import note_packages
 from cli.catalog import CatalogEntry, look_up
 from cli.failures import CommandFailed, Missing, Refused
 from cli.package_needs import installed
@@ -80,6 +81,7 @@ def install_plugin(wanted: str, pip: Pip, how: How) -> None:
     for one in plan.declared:
         if one.starts:
             console.done(f"plugin '{one.name}' starts")
+    note_packages("plugin.installed", {one.name: {"version": one.version} for one in plan.declared})
     console.note("Restart the platform to use the plugin.")
 
 

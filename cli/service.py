@@ -30,6 +30,7 @@ app = App(
 _FOLDER = Path("/etc/systemd/system")
 _ENVIRONMENT = "/etc/platform/environment"
 _STOP_MARGIN = 15
+_ACCOUNT = "platform"
 
 User = Annotated[str, typer.Option(help="System account that runs it; it must own PLATFORM_HOME.")]
 
@@ -71,7 +72,7 @@ WantedBy=multi-user.target
 
 
 @app.command(epilog=examples(("platformctl service show --user platform", "on standard output")))
-def show(user: User = "platform") -> None:
+def show(user: User = _ACCOUNT) -> None:
     """Print the units that 'service install' writes."""
     for name, text in _units(user).items():
         typer.echo(f"# {name}\n{text}")
@@ -85,7 +86,16 @@ def show(user: User = "platform") -> None:
     )
 )
 def install(
-    user: User = "platform",
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="System account that runs it; it must own PLATFORM_HOME. [default: platform, which is "
+            "made if it is missing]"
+        ),
+    ] = None,
+    create_user: Annotated[
+        bool, typer.Option("--create-user", help="Make the account without asking if it is missing.")
+    ] = False,
     folder: Annotated[Path, typer.Option(help="Folder of the units.")] = _FOLDER,
     force: Annotated[bool, typer.Option("--force", help="Replace units that were changed.")] = False,
 ) -> None:
@@ -93,16 +103,43 @@ def install(
     from cli import console, running
     from cli.failures import Refused
 
+    asked, user = user is not None, user or _ACCOUNT
     units = _units(user)
     for name, text in units.items():
         target = folder / name
         if target.exists() and target.read_text(encoding="utf-8") != text and not force:
             raise Refused(f"{target} exists and differs", "Replace it with --force.")
+    if create_user or not asked:
+        _make_account(user, running.kernel_settings().home.absolute(), ask=not create_user)
     for name, text in units.items():
         (folder / name).write_text(text, encoding="utf-8")
         console.done(str(folder / name))
     _tell_of_home(running.kernel_settings().home.absolute(), user)
     console.note("Start it now and at boot: systemctl daemon-reload && systemctl enable --now platform")
+
+
+def _make_account(user: str, home: Path, *, ask: bool) -> None:
+    """Make the system account if it is missing, after a question. Raises Refused if it can't be made."""
+    import pwd
+    import subprocess
+    import sys
+
+    from cli import console
+    from cli.failures import Refused
+
+    with suppress(KeyError):
+        pwd.getpwnam(user)
+        return
+    command = ["useradd", "--system", "--user-group", "--home-dir", str(home), "--no-create-home"]
+    command += ["--shell", "/usr/sbin/nologin", user]
+    by_hand = f"Make it: {' '.join(map(quote, command))} Or name another account with --user."
+    if ask and not (sys.stdin.isatty() and typer.confirm(f"There is no account '{user}'. Make it?")):
+        raise Refused(f"there is no account '{user}'; nothing was written", by_hand)
+    try:
+        subprocess.run(command, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Refused(f"the account '{user}' could not be made: {error}", by_hand) from error
+    console.done(f"account {user}")
 
 
 def _units(user: str) -> dict[str, str]:

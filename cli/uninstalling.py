@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from cli import console
+from cli.auditing import note_packages
 from cli.failures import CommandFailed, Missing, Refused
 from cli.package_needs import PLATFORM, left_without, read_needs, removal
 from cli.pip import Pip, last_error
@@ -41,6 +42,7 @@ def uninstall_plugin(name: str, plugins: Sequence[PluginFacts], *, force: bool) 
     if result.returncode != 0:
         raise CommandFailed(f"pip could not uninstall {package}: {last_error(result)}")
     console.done(f"{package} is uninstalled ({', '.join(sorted(gone))}); its tables and data are kept")
+    note_packages("plugin.uninstalled", dict.fromkeys(sorted(gone)))
     if left:
         console.note(
             f"Packages that only {package} needed are still installed: {', '.join(left)}. "

@@ -6,7 +6,7 @@ from builtin_plugins.accounts.accounts import ACCOUNTS
 from builtin_plugins.accounts.administration import ADMINISTRATION
 from builtin_plugins.accounts.external import end_external_sessions, sign_in_external
 from builtin_plugins.accounts.external_schemas import ExternalIdentity, SignInMethod
-from builtin_plugins.accounts.hookspecs import select_members, select_team_members
+from builtin_plugins.accounts.hookspecs import AuditedTarget, select_members, select_team_members
 from builtin_plugins.accounts.mail import MAIL, MailFailed
 from builtin_plugins.accounts.passwords import PASSWORDS
 from builtin_plugins.accounts.platform_admins import find_by_username
@@ -25,6 +25,7 @@ __all__ = [
     "MAIL",
     "PASSWORDS",
     "AccountStatusRequest",
+    "AuditedTarget",
     "ExternalIdentity",
     "MailFailed",
     "OrganizationMembership",

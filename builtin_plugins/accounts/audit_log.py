@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.accounts import hookspecs
-from kernel.sdk import ACCOUNT_STATES, Forbidden, PageQuery, Principal
+from kernel.sdk import ACCOUNT_STATES, Account, Forbidden, PageQuery, Principal, Scope, scope_of
 from kernel.sdk.accounts import AuditEntry
 from kernel.sdk.storage import Among, Ids
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kernel.sdk import Platform
 
 _LARGEST_ID = 2**31 - 1
+_ACCOUNT = "account"
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -70,6 +71,11 @@ class AuditLogEntry(BaseModel):
     user_agent: str | None = None
     scope_org_id: int | None = None
     scope_type: str = "legacy"
+    actor_name: str | None = Field(None, description="The account's name now; null if it is deleted.")
+    target_name: str | None = Field(
+        None, description="What the target is called now; null if it is gone or the caller does not see it."
+    )
+    target_within: str | None = Field(None, description="The knowledge base of a document, by its id.")
 
 
 class AuditLogListResponse(BaseModel):
@@ -84,17 +90,56 @@ class AuditLogListResponse(BaseModel):
 async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
     """The requested entries that the caller may see. Raises Forbidden for a caller who may see none."""
     where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
-    found, total = await platform.database.snapshot(_page, where, query)
+    scope = await scope_of(platform, principal)
+    found, total = await platform.database.snapshot(_page, platform, scope, where, query)
     return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)
 
 
 def _page(
-    session: Session, where: Sequence[ColumnElement[bool]], query: AuditQuery
+    session: Session,
+    platform: Platform,
+    scope: Scope,
+    where: Sequence[ColumnElement[bool]],
+    query: AuditQuery,
 ) -> tuple[list[AuditLogEntry], int]:
     entries = select(AuditEntry).where(*where).order_by(AuditEntry.created_at.desc(), AuditEntry.id.desc())
     rows = session.scalars(entries.limit(query.limit).offset(query.offset))
     total = session.scalar(select(func.count()).select_from(AuditEntry).where(*where))
-    return [AuditLogEntry.model_validate(row) for row in rows], total or 0
+    found = [AuditLogEntry.model_validate(row) for row in rows]
+    _name(session, platform, scope, found)
+    return found, total or 0
+
+
+def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[AuditLogEntry]) -> None:
+    """Enter the present names of who acted, and of what was changed."""
+    ids = {one.actor_id for one in entries} | {
+        int(one.target_id) for one in entries if one.target_type == _ACCOUNT and _is_id(one.target_id)
+    }
+    present = select(Account.id, Account.username).where(Account.id.in_(ids), Account.deleted_at.is_(None))
+    accounts = {str(row.id): row.username for row in session.execute(present)}
+    targets: dict[tuple[str, str], hookspecs.AuditedTarget] = {
+        (_ACCOUNT, one): hookspecs.AuditedTarget(name) for one, name in accounts.items()
+    }
+    for kind in sorted({one.target_type for one in entries} - {_ACCOUNT}):
+        wanted = sorted({one.target_id for one in entries if one.target_type == kind and one.target_id})
+        answers = platform.hooks.ask_now(
+            hookspecs.name_audited_targets,
+            platform=platform,
+            session=session,
+            scope=scope,
+            target_type=kind,
+            target_ids=wanted,
+        )
+        targets |= {(kind, one): target for answer in answers for one, target in answer.items()}
+    for entry in entries:
+        entry.actor_name = accounts.get(str(entry.actor_id))
+        target = targets.get((entry.target_type, entry.target_id or ""))
+        if target is not None:
+            entry.target_name, entry.target_within = target.name, target.within
+
+
+def _is_id(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdecimal() and int(text) <= _LARGEST_ID
 
 
 async def _visible(platform: Platform, principal: Principal, org_id: int | None) -> list[ColumnElement[bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.accounts.external_schemas import SignInMethod
@@ -12,6 +13,7 @@ from kernel.sdk import PROMPTLY, hookspec
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
+    from sqlalchemy.orm import Session
 
     from kernel.sdk import Account, Platform, Principal, Scope, Unit
     from kernel.sdk.accounts import Origin
@@ -52,6 +54,24 @@ def select_members(platform: Platform, organization_id: int) -> Select[tuple[int
 @hookspec.first_now
 def select_team_members(platform: Platform, team_id: int) -> Select[tuple[int]] | None:
     """A query for the ids of a team's accounts, used as a subquery."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedTarget:
+    """What a target of the audit log is called now; `within` is the id of what it is part of, if it is."""
+
+    name: str
+    within: str | None = None
+
+
+@hookspec.all_now
+def name_audited_targets(
+    platform: Platform, session: Session, scope: Scope, target_type: str, target_ids: Sequence[str]
+) -> Mapping[str, AuditedTarget] | None:
+    """The names of a plugin's things that the audit log mentions, by id: only of those that the scope sees.
+
+    Names are looked up when the log is read, as an entry outlives what it is about.
+    """
 
 
 @hookspec.first(seconds=PROMPTLY)

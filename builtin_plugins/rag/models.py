@@ -199,6 +199,24 @@ class Document(Base):
         return f"rag:document:{self.id}"
 
 
+TRASH: Final = "trash"
+"""The audience of documents in the trash: nobody. No row has this id."""
+
+
+class TrashedDocument(Base):
+    """A version of a document in the trash, and its former audience."""
+
+    __tablename__ = "rag_trashed_document"
+    __table_args__ = (Index("ix_rag_trashed_document_in_order", "knowledge_base_id", "trashed_at"),)
+
+    document_id: Mapped[str] = mapped_column(ForeignKey(Document.id, ondelete="CASCADE"), primary_key=True)
+    main_id: Mapped[str] = mapped_column(String(36), index=True)
+    """The version that somebody deleted; the others went along."""
+    knowledge_base_id: Mapped[str] = mapped_column(String(36))
+    audience_id: Mapped[str | None] = mapped_column(String(36))
+    trashed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
 class Audience(Base):
     """A set of readers that documents share. Its id is never used again."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.accounts.api import SharedThing
+from builtin_plugins.accounts.api import AuditedTarget, SharedThing
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
@@ -23,6 +23,7 @@ from builtin_plugins.rag.handlers import (
     differences,
     documents,
     facets,
+    finding,
     ingestion,
     knowledge_bases,
     metadata,
@@ -44,9 +45,17 @@ from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_questio
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.questions.searching import search_passages
 from builtin_plugins.rag.rights import audiences, explaining, hooks
-from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
+from builtin_plugins.rag.services import (
+    account_removal,
+    audit_names,
+    graphs,
+    lookup,
+    plugin_documents,
+    reading,
+)
 from builtin_plugins.rag.services.cataloging import open_catalog
 from builtin_plugins.rag.services.contents import open_contents
+from builtin_plugins.rag.services.documents import EMPTY_TRASH
 from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingest import readable_documents
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
@@ -143,6 +152,7 @@ class RagPlugin(Plugin):
             REEMBED,
             TELL_LANGUAGES,
             FORGET_OLD,
+            EMPTY_TRASH,
             APPLY_RULES,
             FIND_CONTRADICTIONS,
             PROPOSE_VALUES,
@@ -167,7 +177,7 @@ class RagPlugin(Plugin):
         tables = (
             *(system.routes, knowledge_bases.routes),
             *(documents.routes, differences.routes, metadata.routes, facets.routes, ingestion.routes),
-            *(visibility.routes, pipelines.routes, contradictions.routes),
+            *(visibility.routes, pipelines.routes, contradictions.routes, finding.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -183,6 +193,12 @@ class RagPlugin(Plugin):
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("reranking", check_reranker, service="rag-pipeline")]
+
+    @hookimpl
+    def name_audited_targets(
+        self, session: Session, scope: Scope, target_type: str, target_ids: Sequence[str]
+    ) -> Mapping[str, AuditedTarget]:
+        return audit_names.name_targets(session, scope, target_type, target_ids)
 
     @hookimpl(optionalhook=True)
     def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:

@@ -65,12 +65,22 @@ class MessageWithId(Message):
     id: str
 
 
+People = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=320)]], Field(min_length=1, max_length=100)
+]
+_PEOPLE = (
+    "With the visibility `team`, instead of a `team_id`: the usernames or e-mail addresses of the accounts "
+    "that see it, instead of those before. The `team_id` then stands for them: see `GET /v1/teams/{team_id}`."
+)
+
+
 class Sharing(BaseModel):
     """Who else can read and ask: the members of a team or an organization, or every account."""
 
     visibility: Visibility = "private"
     team_id: Id | None = None
     organization_id: Id | None = None
+    people: People | None = Field(None, description=_PEOPLE)
 
 
 class SharingUpdate(BaseModel):
@@ -79,6 +89,7 @@ class SharingUpdate(BaseModel):
     visibility: Visibility | None = None
     team_id: Id | None = None
     organization_id: Id | None = None
+    people: People | None = Field(None, description=_PEOPLE)
 
 
 class KnowledgeBaseCreate(Sharing, Body):

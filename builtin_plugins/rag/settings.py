@@ -61,6 +61,12 @@ class RagSettings(Settings):
     document_version_days: int = Field(
         0, ge=0, le=36_500, description="Days for which a replaced version is kept at most; 0 is no limit."
     )
+    trash_days: int = Field(
+        30,
+        ge=0,
+        le=3650,
+        description="Days for which documents that people delete can be taken back; 0 deletes them at once.",
+    )
     embedding_model: str = Field(
         "multilingual-e5-small",
         min_length=1,

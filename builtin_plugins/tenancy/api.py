@@ -1,4 +1,4 @@
-"""What other plugins add to the bundles of teams and organizations."""
+"""What other plugins add to the bundles of teams and organizations, and sharing with people."""
 
 from __future__ import annotations
 
@@ -73,4 +73,14 @@ def import_rows(
     `policy` says what happens to a row whose name is taken: ``skip`` keeps the existing one,
     ``rename`` makes the new one under another name, ``fail`` reports a ``collision``, which ends the import.
     A section that no plugin takes is refused.
+    """
+
+
+@hookspec.first_now
+def settle_people(platform: Platform, unit: Unit, owner_id: int, people: Sequence[str]) -> int | None:
+    """The id of a team of exactly this owner and these people, named by username or e-mail address.
+
+    The same people are the same team, which is in no list and never changes. For the `team_id` of an `Owned`
+    row with the visibility ``team``. Raises Unprocessable for an entry of ``body.people`` that no active
+    account has.
     """

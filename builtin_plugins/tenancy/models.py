@@ -61,7 +61,10 @@ class Membership(Base):
 
 
 class Team(Base):
-    """Accounts that share things; `name_key` is the case-folded name. May belong to a tenant."""
+    """Accounts that share things; `name_key` is the case-folded name. May belong to a tenant.
+
+    One that is `unlisted` has no name, and was made by sharing something with people (`teams.people`).
+    """
 
     __tablename__ = "tenancy_team"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -73,6 +76,7 @@ class Team(Base):
     organization_id: Mapped[int | None] = mapped_column(
         ForeignKey(Organization.id, ondelete=CASCADE), index=True
     )
+    unlisted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 

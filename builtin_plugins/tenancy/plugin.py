@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select
+from sqlalchemy.orm import Session
 
-from builtin_plugins.accounts.api import OrganizationMembership
+from builtin_plugins.accounts.api import AuditedTarget, OrganizationMembership
 from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access import decisions, memberships
 from builtin_plugins.tenancy.access.cache import REMEMBERED, open_remembered, standing_of
@@ -24,6 +25,7 @@ from builtin_plugins.tenancy.permissions import ORG_LIST, PERMISSIONS
 from builtin_plugins.tenancy.roles.handlers import assignments, groups, roles
 from builtin_plugins.tenancy.settings import TenancySettings
 from builtin_plugins.tenancy.teams import handlers as teams
+from builtin_plugins.tenancy.teams import people as shared_with
 from builtin_plugins.tenancy.transfer import handlers as transfer
 from kernel.sdk import (
     Account,
@@ -124,6 +126,16 @@ class TenancyPlugin(Plugin):
     @hookimpl
     def select_team_members(self, team_id: int) -> Select[int]:
         return memberships.team_members_query(team_id)
+
+    @hookimpl
+    def settle_people(self, unit: Unit, owner_id: int, people: Sequence[str]) -> int:
+        return shared_with.settle_people(unit, owner_id, people)
+
+    @hookimpl
+    def name_audited_targets(
+        self, session: Session, scope: Scope, target_type: str, target_ids: Sequence[str]
+    ) -> Mapping[str, AuditedTarget]:
+        return memberships.name_targets(session, scope, target_type, target_ids)
 
     @hookimpl
     async def find_audited_organizations(

@@ -59,6 +59,21 @@ def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
     assert f"chown -R somebody '{home}'" in " ".join(result.output.split()) and list(home.iterdir()) == []
 
 
+def test_an_account_that_is_missing(cli: Cli, tmp_path: Path) -> None:
+    """Without --user, nothing is written for an account that does not exist: it is made, or to be named."""
+    tool = tmp_path / "bin" / "useradd"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/made\n')
+    tool.chmod(0o755)
+    arguments = ("service", "install", "--folder", str(tmp_path))
+    env = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
+    assert cli(*arguments, env=env).exit_code == 4
+    assert not (tmp_path / NAMES[0]).exists()
+    assert cli(*arguments, "--create-user", env=env).exit_code == 0
+    assert "User=platform" in (tmp_path / NAMES[0]).read_text()
+    assert (tmp_path / "made").read_text().split()[-1] == "platform"
+
+
 @pytest.mark.parametrize("name", ["a-home", "a home of 100 % $HOME"])
 def test_systemd_accepts_them(cli: Cli, tmp_path: Path, name: str) -> None:
     if shutil.which("systemd-analyze") is None:

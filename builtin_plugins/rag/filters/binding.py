@@ -24,7 +24,6 @@ from builtin_plugins.rag.rights.reading import (
     readable,
     reader_key,
     reading_scope,
-    reads_everything,
 )
 from builtin_plugins.vectors.api import GroupQuery
 from kernel.sdk import Caller, Scope, Unprocessable, utc_now
@@ -154,7 +153,7 @@ def bind(
     now: datetime | None = None,
 ) -> BoundFilter:
     """The same within a unit or a read. Now is the present minute."""
-    guarded = set[str]() if reads_everything(reader) else guarded_among(session, base_ids)
+    guarded = guarded_among(session, base_ids)
     if all(one.sent is None for one in sources):
         nothing = {one: true() for one in base_ids}
         return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, is_filter=False)

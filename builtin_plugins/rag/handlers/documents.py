@@ -24,6 +24,7 @@ from builtin_plugins.rag.metadata.editing import IncomingMetadata
 from builtin_plugins.rag.metadata.given import metadata_in
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
+from builtin_plugins.rag.schemas_trash import RemovalQuery, Removed, Trash
 from builtin_plugins.rag.services import documents as service
 from builtin_plugins.rag.services import identities
 from builtin_plugins.rag.services.identities import Replacement
@@ -273,14 +274,58 @@ async def restore(ctx: Context, kb_id: str, document_id: str) -> Answer:
 @routes.delete(
     _ONE,
     access=AUTHENTICATED,
+    query=RemovalQuery,
+    returns=Removed,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
+)
+async def remove(ctx: Context, kb_id: str, document_id: str, query: RemovalQuery) -> Removed:
+    """Delete a document with its passages, vectors and file, and all its versions; or only an earlier one, or
+    one that failed while an earlier one answers. The answer holds a signed receipt.
+
+    With `trash=true`, it can be taken back for some days; until then nothing finds, counts or exports it.
+    """
+    move = service.move_to_trash if query.trash else service.remove
+    receipt = await move(ctx.caller, kb_id, document_id)
+    message = "Document deleted" if receipt else "Document moved to the trash"
+    return Removed(message=message, id=document_id, trashed=receipt is None, receipt=receipt)
+
+
+_TRASH = "/knowledge-bases/{kb_id:uuid}/trash"
+_TRASHED = f"{_TRASH}/{{document_id:uuid}}"
+
+
+@routes.get(
+    _TRASH,
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Trash,
+    errors=(KnowledgeBaseNotFound, NotOwner),
+)
+async def list_trash(ctx: Context, kb_id: str, query: PageQuery) -> Trash:
+    """List the documents in the trash of a knowledge base, the latest first. For those who may change it."""
+    return await service.list_trash(ctx.caller, kb_id, query)
+
+
+@routes.post(
+    f"{_TRASHED}/restore",
+    access=AUTHENTICATED,
+    returns=DocumentOut,
+    errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
+)
+async def take_back(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
+    """Take a document out of the trash, with all its versions. Searches and answers use it again at once."""
+    return await service.take_back(ctx.caller, kb_id, document_id)
+
+
+@routes.delete(
+    _TRASHED,
+    access=AUTHENTICATED,
     returns=Deleted,
     errors=(KnowledgeBaseNotFound, DocumentNotFound, NotOwner),
 )
-async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
-    """Delete a document with its passages, vectors and file, and all its versions; or only an earlier one, or
-    one that failed while an earlier one answers. The answer holds a signed receipt.
-    """
-    receipt = await service.remove(ctx.caller, kb_id, document_id)
+async def remove_from_trash(ctx: Context, kb_id: str, document_id: str) -> Deleted:
+    """Delete a document in the trash for good. The answer holds a signed receipt."""
+    receipt = await service.remove_from_trash(ctx.caller, kb_id, document_id)
     return Deleted(message="Document deleted", id=document_id, receipt=receipt)
 
 

@@ -13,7 +13,15 @@ from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
-from builtin_plugins.rag.models import Audience, AudienceReader, Document, KnowledgeBase, ReaderMember
+from builtin_plugins.rag.models import (
+    TRASH,
+    Audience,
+    AudienceReader,
+    Document,
+    KnowledgeBase,
+    ReaderMember,
+    TrashedDocument,
+)
 from builtin_plugins.rag.services.identities import CURRENT, identity_for
 from kernel.sdk import Unit
 from kernel.sdk.storage import insert_new
@@ -98,14 +106,18 @@ def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str 
     session, mine = unit.session, Document.knowledge_base_id == base_id
     columns = (Document.id, Document.identity, Document.audience_id)
     rows = session.execute(select(*columns).where(mine, which).order_by(Document.id).with_for_update()).all()
-    changed = {row.identity or row.id for row in rows if row.audience_id != audience}
+    changed = {row.identity or row.id for row in rows if row.audience_id not in (audience, TRASH)}
     level, done = [row.id for row in rows], set[str]()
     while level:
         done.update(level)
         inner: set[str] = set()
         for some in _portions(level):
             other = Document.audience_id.is_distinct_from(audience)
-            session.execute(update(Document).where(Document.id.in_(some), other).values(audience_id=audience))
+            kept = Document.audience_id.is_distinct_from(TRASH)
+            these = update(Document).where(Document.id.in_(some), other, kept)
+            session.execute(these.values(audience_id=audience))
+            trashed = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
+            session.execute(trashed.values(audience_id=audience))
             inner.update(_members(session, mine, some))  # also of those that had it: their members may not
         level = sorted(inner - done)
     return len(changed)

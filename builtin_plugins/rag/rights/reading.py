@@ -1,6 +1,7 @@
 """Whether a caller may read a document of a knowledge base that it sees: one condition, for every query.
 
-It binds every account, administrators and owners, too; only services, which act for the server, read all.
+It binds every account, administrators and owners, too; only services, which act for the server, read all,
+and not even they what is in the trash.
 Changes of audiences and members are rows, so that the next query anywhere goes by them.
 """
 
@@ -10,10 +11,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Boolean, ColumnElement, Integer, bindparam, exists, or_, select
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Integer,
+    and_,
+    bindparam,
+    exists,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.models import Audience, AudienceReader, Document, KnowledgeBase, ReaderMember
+from builtin_plugins.rag.models import (
+    TRASH,
+    Audience,
+    AudienceReader,
+    Document,
+    KnowledgeBase,
+    ReaderMember,
+    TrashedDocument,
+)
 from kernel.sdk import Caller, Scope, scope_of
 
 VISITORS: Final = Scope(None)
@@ -24,6 +43,11 @@ _VISITOR: Final = "asks_for_visitors"
 def readable(scope: Scope) -> ColumnElement[bool]:
     """The condition on `Document`, in a query that also looks at what the scope sees of knowledge bases."""
     return _readable(Document, read_binds(scope))
+
+
+def readable_in_trash(scope: Scope) -> ColumnElement[bool]:
+    """The same on `TrashedDocument`: whether the scope could read the document before it was deleted."""
+    return _readable(TrashedDocument, read_binds(scope))
 
 
 def readable_by_binds(documents: Any) -> ColumnElement[bool]:
@@ -63,7 +87,7 @@ def _readable(documents: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
         documents.audience_id.is_(None),
         documents.audience_id.in_(select(Audience.id).where(Audience.everybody)),
         documents.audience_id.in_(mine),
-        value("reads_all", Boolean()).is_(True),
+        and_(value("reads_all", Boolean()).is_(True), documents.audience_id != literal_column(f"'{TRASH}'")),
     )
 
 

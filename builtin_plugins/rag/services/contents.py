@@ -17,7 +17,7 @@ from builtin_plugins.rag.metadata.carrying import carried_values, declare_all, d
 from builtin_plugins.rag.metadata.changes import raise_version
 from builtin_plugins.rag.metadata.fields import fields_of, known_date_field
 from builtin_plugins.rag.metadata.publishing import settle_metadata
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import TRASH, Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from builtin_plugins.rag.services import knowledge_bases
@@ -48,7 +48,8 @@ class StoredContents:
     def require_readable(self, session: Session, scope: Scope, knowledge_base_id: str) -> None:
         """See `BaseContents`."""
         mine = Document.knowledge_base_id == knowledge_base_id
-        if session.scalar(select(Document.id).where(mine, ~readable(scope)).limit(1)) is not None:
+        closed = ~readable(scope) & (Document.audience_id != TRASH)
+        if session.scalar(select(Document.id).where(mine, closed).limit(1)) is not None:
             raise UnreadableDocuments()
 
     def may_read(self, session: Session, scope: Scope, document_id: str) -> bool:

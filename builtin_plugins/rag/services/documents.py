@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -26,7 +26,16 @@ from builtin_plugins.rag.rights.audiences import DocumentReaders, settle_audienc
 from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Receipt
-from builtin_plugins.rag.services import deletions, identities, knowledge_bases, loading, receipts, versions
+from builtin_plugins.rag.schemas_trash import Trash
+from builtin_plugins.rag.services import (
+    deletions,
+    identities,
+    knowledge_bases,
+    loading,
+    receipts,
+    trash,
+    versions,
+)
 from builtin_plugins.rag.services.identities import CURRENT, Replacement
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.loading import seen_among
@@ -41,8 +50,8 @@ from builtin_plugins.rag.services.records import (
 )
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
-from kernel.sdk import Caller, PageQuery, Platform, Prepared, Scope, Unit, scope_of
-from kernel.sdk.accounts import visible
+from kernel.sdk import Caller, Job, NoPayload, PageQuery, Platform, Prepared, Scope, Unit, audit, scope_of
+from kernel.sdk.accounts import operator_of, visible
 from kernel.sdk.storage import page_of, read_page
 
 _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
@@ -90,7 +99,7 @@ async def add(
     if incoming is not None:
         incoming = replace(incoming, people=await look_up_people(caller, kb_id, [incoming.values]))
     record, new = await write_kept(
-        caller.platform, _add, caller.platform, scope, kb_id, file, placing, source, incoming, guarding
+        caller.platform, _add, caller, scope, kb_id, file, placing, source, incoming, guarding
     )
     await name_people(caller, [record.metadata])
     return record, new
@@ -98,7 +107,7 @@ async def add(
 
 def _add(
     unit: Unit,
-    platform: Platform,
+    caller: Caller,
     scope: Scope,
     kb_id: str,
     file: Arrived,
@@ -107,7 +116,7 @@ def _add(
     incoming: IncomingMetadata | None,
     guarding: Guarding | None,
 ) -> tuple[UploadedDocument, bool]:
-    base = loading.hold_own(unit.session, scope, kb_id)
+    platform, base = caller.platform, loading.hold_own(unit.session, scope, kb_id)
     if source is not None:
         _find(unit.session, scope, kb_id, source)
     digest = file.staged.sha256
@@ -123,9 +132,16 @@ def _add(
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
+        if guarding is None:  # what a plugin keeps in step with its source is in its own report
+            _note_upload(unit, caller, document)
     names = identities.same_name(unit.session, scope, document)
     metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
+
+
+def _note_upload(unit: Unit, caller: Caller, document: Document) -> None:
+    place = {"knowledge_base_id": document.knowledge_base_id}
+    audit(unit, "rag.document.uploaded", "document", document.id, after=place, origin=caller.origin)
 
 
 async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[UploadedDocument, bool]:
@@ -297,13 +313,108 @@ async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
 def _remove(
     unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, document_id: str
 ) -> Receipt:
-    """The row goes first: a running ingestion finds it gone and writes nothing more."""
-    platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
     document = _find(unit.session, scope, kb_id, document_id)
-    failed = document.status == "failed" and identities.replaced_by(unit.session, document) is not None
-    is_alone = failed or document.status == SUPERSEDED
-    rows = [document] if is_alone else versions.all_versions(unit.session, document)
+    rows = [document] if _is_alone(unit.session, document) else versions.all_versions(unit.session, document)
+    return _erase(unit, caller, signer, base, document, rows)
+
+
+def _is_alone(session: Session, document: Document) -> bool:
+    """Whether deleting it leaves other versions: it is an earlier one, or failed while one answers."""
+    failed = document.status == "failed" and identities.replaced_by(session, document) is not None
+    return failed or document.status == SUPERSEDED
+
+
+async def move_to_trash(caller: Caller, kb_id: str, document_id: str) -> Receipt | None:
+    """Put a document into the trash with all its versions, or delete it as `remove` does if there is no trash
+    or other versions stay. Returns the receipt of a deletion.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
+    """
+    if not caller.platform.settings_of(RagSettings).trash_days:
+        return await remove(caller, kb_id, document_id)
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def write(unit: Unit) -> bool:
+        knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+        document = _find(unit.session, scope, kb_id, document_id)
+        if _is_alone(unit.session, document):
+            return False
+        trash.put(unit, caller, document, versions.all_versions(unit.session, document))
+        return True
+
+    return None if await caller.platform.database.write(write) else await remove(caller, kb_id, document_id)
+
+
+async def list_trash(caller: Caller, kb_id: str, query: PageQuery) -> Trash:
+    """A page of the trash of the caller's knowledge base. Raises KnowledgeBaseNotFound, NotOwner."""
+    return await trash.list_page(caller, kb_id, query, knowledge_bases.find_own)
+
+
+async def take_back(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
+    """Take a document out of the trash. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound."""
+    scope = await scope_of(caller.platform, caller.principal)
+
+    def write(unit: Unit) -> None:
+        knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+        trash.restore(unit, caller, trash.find(unit.session, scope, kb_id, document_id))
+
+    await caller.platform.database.write(write)
+    return await show(caller, kb_id, document_id)
+
+
+async def remove_from_trash(caller: Caller, kb_id: str, document_id: str) -> Receipt:
+    """Delete a document in the trash for good, with all its versions; returns the receipt.
+
+    Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    signer = caller.platform.resource(SIGNER)
+
+    def write(unit: Unit) -> Receipt:
+        base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+        document = trash.find(unit.session, scope, kb_id, document_id)
+        return _erase(unit, caller, signer, base, document, versions.all_versions(unit.session, document))
+
+    receipt = await caller.platform.database.write(write)
+    await caller.platform.database.scrub()
+    return receipt
+
+
+async def empty_trash(platform: Platform, _payload: NoPayload) -> None:
+    """Once a day: delete what has been in the trash for longer than `trash_days`."""
+    caller, signer = operator_of(platform), platform.resource(SIGNER)
+    days = platform.settings_of(RagSettings).trash_days
+
+    def write(unit: Unit) -> bool:
+        found = trash.overdue(unit.session, unit, days)
+        if found is None:
+            return False
+        base = unit.session.get(KnowledgeBase, found[0], with_for_update={"key_share": True})
+        document = unit.session.get(Document, found[1])
+        if base is not None and document is not None:
+            rows = versions.all_versions(unit.session, document)
+            _erase(unit, caller, signer, base, document, rows)
+        return True
+
+    while await platform.database.write(write):
+        pass
+    await platform.database.scrub()
+
+
+EMPTY_TRASH = Job("rag.empty_trash", NoPayload, empty_trash, schedule="20 3 * * *")
+
+
+def _erase(
+    unit: Unit,
+    caller: Caller,
+    signer: Signer,
+    base: KnowledgeBase,
+    document: Document,
+    rows: Sequence[Document],
+) -> Receipt:
+    """The row goes first: a running ingestion finds it gone and writes nothing more."""
+    platform = caller.platform
     passages = summaries = 0
     values = remove_values(unit, [row.id for row in rows])
     for row in rows:

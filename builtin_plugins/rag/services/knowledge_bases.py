@@ -34,8 +34,14 @@ from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.graphs import check_graph, tell_of_graph
 from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
-from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
-from kernel.sdk import Caller, Platform, Prepared, Scope, Unit, audit, scope_of, utc_now
+from builtin_plugins.rag.services.sharing import (
+    note_sharing,
+    owner_and_scope,
+    share,
+    share_anew,
+    sharing_of,
+)
+from kernel.sdk import Caller, Prepared, Scope, Unit, audit, scope_of, utc_now
 from kernel.sdk.accounts import visible
 from kernel.sdk.storage import page_of, read_page
 
@@ -83,16 +89,18 @@ async def create(
         accept_dates=wanted.accept_dates,
         created_at=utc_now(),
     )
-    share(made, scope, wanted)
-    await caller.platform.database.write(_add, made)
+    await caller.platform.database.write(_add, caller, scope, made, wanted)
     return render(made, 0, 0)
 
 
-def _add(unit: Unit, made: KnowledgeBase) -> None:
+def _add(unit: Unit, caller: Caller, scope: Scope, made: KnowledgeBase, wanted: KnowledgeBaseCreate) -> None:
+    share(unit, caller.platform, made, scope, wanted)
     unit.lock(f"rag.knowledge_base.{made.id}")
     if unit.session.scalar(select(KnowledgeBase.id).where(KnowledgeBase.id == made.id)) is not None:
         return
     unit.session.execute(insert(_BASE), {name: getattr(made, name) for name in _FIELDS})
+    action, after = "rag.knowledge_base.created", {"name": made.name, **sharing_of(made)}
+    audit(unit, action, "knowledge_base", made.id, after=after, origin=caller.origin)
 
 
 async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[KnowledgeBaseOut], int]:
@@ -132,18 +140,18 @@ async def update(
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable, NotInTeam.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_update, caller.platform, scope, kb_id, change, apply_dates)
+    return await caller.platform.database.write(_update, caller, scope, kb_id, change, apply_dates)
 
 
 def _update(
     unit: Unit,
-    platform: Platform,
+    caller: Caller,
     scope: Scope,
     kb_id: str,
     change: KnowledgeBaseUpdate,
     apply_dates: ApplyDates,
 ) -> KnowledgeBaseOut:
-    found = find_own(unit.session, scope, kb_id, lock=True)
+    platform, found = caller.platform, find_own(unit.session, scope, kb_id, lock=True)
     for field in ("name", "description", "llm_model", "publishing"):
         value = getattr(change, field)
         if field in change.model_fields_set and (value is not None or field == "llm_model"):
@@ -153,7 +161,9 @@ def _update(
     if change.accept_dates is not None and change.accept_dates != found.accept_dates:
         found.accept_dates = change.accept_dates
         apply_dates(unit, kb_id, scope.account_id or found.owner_id)
-    share_anew(found, scope, change)
+    before = sharing_of(found)
+    share_anew(unit, platform, found, scope, change)
+    note_sharing(unit, caller, "knowledge_base", found, before)
     if change.graph is not None:
         check_graph(platform, change.graph)
         found.graph = change.graph

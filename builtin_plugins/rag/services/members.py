@@ -31,6 +31,7 @@ from builtin_plugins.rag.services.attempts import Gone, is_wanted
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile
 from builtin_plugins.rag.services.identities import inside
 from builtin_plugins.rag.services.records import Arrived, keep_document, read_portions, write_kept
+from builtin_plugins.rag.services.trash import former_audience
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, PlatformError, Unit
 from kernel.sdk.http import clean_name
@@ -184,7 +185,8 @@ def _keep(
     if held is None or now is None or not is_wanted(now, parent.uploaded_at):
         raise Gone
     # Its readers may have changed since the file was opened.
-    file = replace(file, audience_id=now.audience_id, audience_settled=now.audience_id is not None)
+    audience = former_audience(unit.session, now)
+    file = replace(file, audience_id=audience, audience_settled=audience is not None)
     document, new = keep_document(unit, platform, held, file)
     if new:
         queue(unit, document)

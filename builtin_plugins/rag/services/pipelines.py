@@ -18,8 +18,14 @@ from builtin_plugins.rag.schemas import (
     PipelineUpdate,
     RetrievalConfig,
 )
-from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
-from kernel.sdk import Caller, Scope, Unit, scope_of
+from builtin_plugins.rag.services.sharing import (
+    note_sharing,
+    owner_and_scope,
+    share,
+    share_anew,
+    sharing_of,
+)
+from kernel.sdk import Caller, Platform, Scope, Unit, scope_of
 
 
 def find(session: Session, scope: Scope, pipeline_id: str, *, lock: bool = False) -> Pipeline:
@@ -52,12 +58,12 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
         generation_config=wanted.generation_config.model_dump(exclude_unset=True),
         owner_id=owner_id,
     )
-    share(made, scope, wanted)
-    return await caller.platform.database.write(_add, scope, made, wanted.knowledge_base_ids)
+    return await caller.platform.database.write(_add, caller.platform, scope, made, wanted)
 
 
-def _add(unit: Unit, scope: Scope, made: Pipeline, wanted: Sequence[str]) -> PipelineOut:
-    ids = _checked(unit.session, scope, wanted)
+def _add(unit: Unit, platform: Platform, scope: Scope, made: Pipeline, wanted: PipelineCreate) -> PipelineOut:
+    share(unit, platform, made, scope, wanted)
+    ids = _checked(unit.session, scope, wanted.knowledge_base_ids)
     _check_filter(unit.session, scope, made, ids)
     unit.session.add(made)
     unit.session.flush()
@@ -100,14 +106,18 @@ async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> Pi
     Raises PipelineNotFound, NotOwner, KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_update, scope, pipeline_id, change)
+    return await caller.platform.database.write(_update, caller, scope, pipeline_id, change)
 
 
-def _update(unit: Unit, scope: Scope, pipeline_id: str, change: PipelineUpdate) -> PipelineOut:
+def _update(
+    unit: Unit, caller: Caller, scope: Scope, pipeline_id: str, change: PipelineUpdate
+) -> PipelineOut:
     found = find_own(unit.session, scope, pipeline_id)
     if change.name is not None:
         found.name = change.name
-    share_anew(found, scope, change)
+    before = sharing_of(found)
+    share_anew(unit, caller.platform, found, scope, change)
+    note_sharing(unit, caller, "pipeline", found, before)
     if change.retrieval_config is not None:
         found.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
     if change.generation_config is not None:

@@ -20,6 +20,7 @@ from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
 from builtin_plugins.rag.rights.audiences import assign_audience
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
 from builtin_plugins.rag.services.identities import NOT_OF_PLUGIN, is_of_plugin, latest
+from builtin_plugins.rag.services.trash import take_out
 from builtin_plugins.rag.services.usage import admit
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
@@ -95,6 +96,7 @@ def keep_document(
     is tried again. Other bytes under an identity are its next version. Raises StorageLimit, QueueLimit, and
     `DeletedMeanwhile`, after which the unit must be rolled back.
     """
+    take_out(unit, base.id, file.identity, file.staged.sha256)
     newest = None if file.identity is None else latest(unit.session, base.id, file.identity)
     if newest is not None and not file.audience_settled:
         file = replace(file, audience_id=newest.audience_id)

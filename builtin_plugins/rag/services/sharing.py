@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from builtin_plugins.rag.errors import NotInTeam
 from builtin_plugins.rag.schemas import Sharing, SharingUpdate
-from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Scope, Unprocessable, scope_of
+from builtin_plugins.tenancy import api as tenancy
+from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Platform, Scope, Unit, Unprocessable, audit, scope_of
 
 
 async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> tuple[int | None, Scope]:
@@ -22,22 +26,59 @@ async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> t
     return caller.id, await scope_of(caller.platform, caller.principal)
 
 
-def share(row: Owned, scope: Scope, wanted: Sharing) -> None:
+def share(unit: Unit, platform: Platform, row: Owned, scope: Scope, wanted: Sharing) -> None:
     """Set the visibility of a new row. Raises Unprocessable, NotInTeam."""
-    _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
+    if wanted.people is not None:
+        _share_with_people(unit, platform, row, wanted.visibility, wanted.people)
+    else:
+        _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
 
 
-def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
+def share_anew(unit: Unit, platform: Platform, row: Owned, scope: Scope, change: SharingUpdate) -> None:
     """Change the visibility if the request has one. Raises Unprocessable, NotInTeam.
 
     A team or organization that is set already need not be sent again.
     """
     sent = change.model_fields_set
+    if change.people is not None:
+        _share_with_people(unit, platform, row, change.visibility or row.visibility, change.people)
+        return
     if not sent & {"visibility", "team_id", "organization_id"}:
         return
     team_id = change.team_id if "team_id" in sent else row.team_id
     organization_id = change.organization_id if "organization_id" in sent else row.organization_id
     _set(row, scope, change.visibility or row.visibility, team_id, organization_id)
+
+
+def sharing_of(row: Owned) -> dict[str, Any]:
+    """Who sees a row, as the audit log keeps it."""
+    return {
+        "visibility": row.visibility,
+        "team_id": row.team_id,
+        "organization_id": row.organization_id,
+    }
+
+
+def note_sharing(unit: Unit, caller: Caller, kind: str, row: Any, before: dict[str, Any]) -> None:
+    """Enter into the audit log that other people than before see a row, if so."""
+    after = sharing_of(row)
+    if after != before:
+        audit(unit, f"rag.{kind}.shared", kind, row.id, before=before, after=after, origin=caller.origin)
+
+
+def _share_with_people(
+    unit: Unit, platform: Platform, row: Owned, visibility: str, people: Sequence[str]
+) -> None:
+    if visibility != "team":
+        raise Unprocessable.field(("body", "people"), "people need the visibility 'team'")
+    if row.owner_id is None:
+        raise Unprocessable.field(("body", "people"), "only what an account owns is shared with people")
+    team_id = platform.hooks.ask_now(
+        tenancy.settle_people, platform=platform, unit=unit, owner_id=row.owner_id, people=people
+    )
+    if team_id is None:
+        raise Unprocessable.field(("body", "people"), "no plugin of this server shares with people")
+    row.visibility, row.team_id, row.organization_id = "team", team_id, None
 
 
 def _set(row: Owned, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import Select, exists, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.accounts.api import OrganizationMembership
+from builtin_plugins.accounts.api import AuditedTarget, OrganizationMembership
 from builtin_plugins.tenancy.access.cache import standing_of
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.access.standing import read_memberships
 from builtin_plugins.tenancy.access.tree import descendants
 from builtin_plugins.tenancy.models import Membership, Organization, Team, TeamMember
 from builtin_plugins.tenancy.permissions import AUDIT_READ
-from kernel.sdk import Caller
+from kernel.sdk import Caller, Scope
 
 # A token must fit into a header; memberships left out of it still count, as decisions don't use the token.
 _CLAIM_CHARS = 4000
@@ -59,6 +59,22 @@ def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, li
     for user_id, number, name, slug, role in session.execute(query):
         found[user_id].append(OrganizationMembership(id=number, name=name, slug=slug, role=role))
     return dict(found)
+
+
+def name_targets(
+    session: Session, scope: Scope, target_type: str, ids: Sequence[str]
+) -> dict[str, AuditedTarget]:
+    """The names of teams, and of organizations that the scope is in, that the audit log mentions."""
+    wanted = [int(one) for one in ids if one.isascii() and one.isdecimal()]
+    if target_type == "team":
+        query = select(Team.id, Team.name).where(Team.id.in_(wanted), Team.unlisted.is_(False))
+    elif target_type == "organization":
+        query = select(Organization.id, Organization.name).where(Organization.id.in_(wanted))
+        if not scope.everything:
+            query = query.where(Organization.id.in_(scope.organizations))
+    else:
+        return {}
+    return {str(row[0]): AuditedTarget(row[1]) for row in session.execute(query)}
 
 
 def members_query(organization_id: int) -> Select[int]:

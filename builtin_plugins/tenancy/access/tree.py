@@ -24,9 +24,9 @@ def find_organization(session: Session, organization_id: int) -> Organization:
 
 
 def find_team(session: Session, team_id: int) -> Team:
-    """One team. Raises TeamNotFound."""
+    """One team. Raises TeamNotFound, also for one that is unlisted: nobody manages it."""
     found = session.get(Team, team_id)
-    if found is None:
+    if found is None or found.unlisted:
         raise TeamNotFound()
     return found
 

@@ -116,7 +116,7 @@ def _is_newer(account: Account, invite: Invite) -> bool:
 
 def _message(invite: Invite, target: OfferTarget, *, managed: bool) -> str:
     what = "team" if invite.team_id is not None else "organization"
-    message = f"You joined the {what} '{target.name}'; refresh your session to get a token that includes it."
+    message = f"You joined the {what} '{target.name}'."
     if invite.team_id is not None:
         return message
     route = f"/v1/organizations/{invite.organization_id}/management"

@@ -102,6 +102,10 @@ class TeamDetails(TeamOut):
     """A team with its members, longest-standing first."""
 
     members: list[TeamMemberOut]
+    unlisted: bool = Field(
+        description="Whether it only stands for the people with whom something is shared: it has no name, is "
+        "in no list and never changes."
+    )
 
 
 class TeamMemberCreate(Body):

@@ -71,7 +71,9 @@ async def list_page(caller: Caller, query: TeamQuery) -> tuple[list[TeamOut], in
 
 
 async def get(caller: Caller, team_id: int) -> TeamDetails:
-    """One team with its members. Raises TeamNotFound."""
+    """One team with its members. Raises TeamNotFound, also for an unlisted one whose members the caller may
+    not see.
+    """
     own = await own_organizations(caller)
     with_addresses = await sees_addresses(caller, team_id)
     return await caller.platform.database.read(_details, team_id, own, with_addresses)
@@ -79,8 +81,11 @@ async def get(caller: Caller, team_id: int) -> TeamDetails:
 
 def _details(session: Session, team_id: int, own: Own, with_addresses: bool) -> TeamDetails:
     shown = _read(session, team_id, own)
+    unlisted = session.get_one(Team, team_id).unlisted
+    if unlisted and not with_addresses:
+        raise TeamNotFound()
     members = members_of(session, team_id, with_addresses=with_addresses)
-    return TeamDetails(**shown.model_dump(), members=members)
+    return TeamDetails(**shown.model_dump(), members=members, unlisted=unlisted)
 
 
 def update(unit: Unit, caller: Caller, team_id: int, wanted: TeamUpdate, own: Own) -> TeamOut:
@@ -184,7 +189,7 @@ def _listed() -> Prepared:
     """The teams whose key matches `pattern`; only those of `member` if given."""
     member = bindparam("member", type_=Integer())
     own = select(_MEMBER.team_id).where(_MEMBER.user_id == member)
-    named = _TEAM.name_key.like(bindparam("pattern"), escape=_ESCAPE)
+    named = _TEAM.name_key.like(bindparam("pattern"), escape=_ESCAPE) & _TEAM.unlisted.is_(False)
     return page_of(_RECORDS.where(named, or_(member.is_(None), _TEAM.id.in_(own))), "id")
 
 

@@ -9,7 +9,7 @@ import { loadLanguage, t } from "./lib/words.js";
 import { Head, Notice, Skeleton } from "./parts/basics.js";
 import { Messages } from "./parts/layers.js";
 import { Outage } from "./parts/outage.js";
-import { MOVED, OPEN_VIEWS, VIEWS } from "./views.js";
+import { MOVED, OPEN_VIEWS, VIEWS, isAllowed } from "./views.js";
 
 /**
  * Single sign-on returns the token, or the error, in the fragment, which no server sees (spec 5.5). So comes the code
@@ -94,11 +94,15 @@ function App({ arrival }) {
     return html`<${View} view=${found.view} values=${{ ...found.values, ...arrival }} /><${Outage} /><${Messages} />`;
   }
   if (!Frame) return html`<div class="page"><${Skeleton} lines=${5} /></div>`;
-  return html`<${Frame}>${found ? html`<${View} view=${found.view} values=${found.values} />` : html`<${Unknown} />`}<//><${Messages} />`;
+  return html`<${Frame}>${!found ? html`<${Unknown} />` : isAllowed(found.view) ? html`<${View} view=${found.view} values=${found.values} />` : html`<${Forbidden} />`}<//><${Messages} />`;
 }
 
 const Unknown = () => html`<div class="page">
   <${Head} title=${t("There is no page at this address")} about=${t("It may have been moved or deleted.")} />
+</div>`;
+
+const Forbidden = () => html`<div class="page">
+  <${Head} title=${t("This page is not for your account")} about=${t("Only administrators can use it. Ask one if you need something from it.")} />
 </div>`;
 
 /** Load what will be drawn soon, the frame and its view, in parallel. */

@@ -33,6 +33,8 @@ ASK = {
     "POST /v1/rag/dify/retrieval",
     "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}",
     "GET /v1/rag/oikb/api/v1/knowledge/{kb_id}/files",
+    "GET /v1/rag/documents",
+    "GET /v1/rag/knowledge-bases/{kb_id}/topics",
     "POST /v1/rag/knowledge-bases/{kb_id}/facets",
     "POST /v1/rag/pipeline/{pipeline_id}/facets",
     *(f"POST /v1/graph-rag/{name}" for name in ("extract", "retrieve", "entity-context", "graph/search")),

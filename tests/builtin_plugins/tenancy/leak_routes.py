@@ -241,6 +241,9 @@ _BASES = {
     "GET /{kb_id}/documents/{document_id}/content": _BASE,
     "GET /{kb_id}/documents/{document_id}/versions": _BASE,
     "POST /{kb_id}/documents/{document_id}/restore": Row(owned="kb", changes=True),
+    "GET /{kb_id}/trash": Row(owned="kb", changes=True),
+    "POST /{kb_id}/trash/{document_id}/restore": Row(owned="kb", changes=True, control=(404,)),
+    "DELETE /{kb_id}/trash/{document_id}": Row(owned="kb", changes=True, control=(404,)),
     "GET /{kb_id}/documents/by-path/{path}": Row(owned="kb", control=(404,)),
     "PUT /{kb_id}/documents/by-path/{path}": Row(owned="kb", upload=True, consumes=("kb",)),
     "POST /{kb_id}/reembed": Row({"embedding_model": "all-minilm"}, owned="kb", consumes=("kb",)),
@@ -261,6 +264,7 @@ RAG = {
     "GET /v1/rag": OWN,
     "GET /v1/rag/capabilities": OWN,
     "GET /v1/rag/usage": OWN,
+    "GET /v1/rag/documents": Row(query="q=canary"),
     "GET /v1/rag/decision-stats": OWN,
     "POST /v1/rag/initialize": OWN,
     **{
@@ -269,6 +273,7 @@ RAG = {
         for (method, rest), row in ((key.split(" "), row) for key, row in _BASES.items())
     },
     "GET /v1/rag/knowledge-bases/{kb_id}/export": Row(owned="kb", changes=True, control=(409,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/topics": _BASE,
     "GET /v1/rag/knowledge-bases/{kb_id}/sight": Row(query="user_id=@victim", owned="kb", changes=True),
     "POST /v1/rag/knowledge-bases/import": Row(upload=True, control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/fields": _BASE,

@@ -189,7 +189,7 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor, browser: 
     await page.get_by_role("menuitem", name="Share with users of the pipeline").click()
     dialog = page.get_by_role("dialog", name="This conversation is shared")
     await expect(dialog).to_contain_text(page.url)
-    await expect(dialog).to_contain_text("A team")
+    await expect(dialog).to_contain_text("Some people")
     await expect(dialog).to_contain_text("Administrators of this server can use every pipeline")
     await page.keyboard.press("Escape")
     await expect(page.locator(".head > .head-actions > .badge")).to_have_text("Shared")
@@ -211,6 +211,7 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor, browser: 
 
 
 async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
+    """Into the trash and back, then for good."""
     ana = await site.user()
     base = await knowledge_base(ana)
     path = f"/v1/rag/knowledge-bases/{base['id']}/documents"
@@ -218,8 +219,12 @@ async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
     page = await visitor.arrive(ana, f"/documents/{base['id']}/{document['document_id']}")
     await page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await page.get_by_role("button", name="Undo").click()
+    await page.get_by_role("button", name="Delete").click()
+    await dialog.get_by_label("Delete for good").check()
     await dialog.get_by_label("Save the signed receipt").check()
-    receipt = await saved(page, dialog.get_by_role("button", name="Delete", exact=True))
+    receipt = await saved(page, dialog.get_by_role("button", name="Delete for good"))
     assert document["document_id"] in json.dumps(receipt) and "signature" in json.dumps(receipt)
     await expect(page.get_by_role("heading", name="Handbook", level=1)).to_be_visible()
     assert (await ana.get(f"{path}/{document['document_id']}")).status == 404

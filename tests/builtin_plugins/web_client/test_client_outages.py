@@ -67,6 +67,7 @@ async def test_a_view_that_was_not_there(site: Running, browser: Browser, door: 
     page = await Visitor(replace(site, url=door.url), context).arrive(await site.user(), "/documents")
     await page.get_by_role("heading", name="Documents", exact=True).wait_for()
     await door.shut()
+    await page.get_by_role("button", name="Manage", exact=True).click()
     await page.get_by_role("link", name="Pipelines", exact=True).click()
     await expect(page.get_by_text(AWAY)).to_be_visible()
     await expect(page.get_by_text("updated on the server")).to_have_count(0)

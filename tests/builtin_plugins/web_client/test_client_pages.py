@@ -287,12 +287,26 @@ async def test_sharing(site: Running, visitor: Visitor) -> None:
     path = f"/v1/rag/knowledge-bases/{base['id']}"
     assert (await bob.get(path)).status == 404
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
-    await page.get_by_role("button", name="More", exact=True).click()
-    await page.get_by_role("menuitem", name="Who sees this?").click()
+    await page.get_by_role("button", name="Share", exact=True).click()
     await page.get_by_role("radio", name=re.compile("Everyone here")).check()
     await page.get_by_role("button", name="Save").click()
     await expect(page.locator("main .badge")).to_have_text("Everyone here")
     assert (await bob.get(path)).status == 200
+    await page.get_by_role("button", name="Share", exact=True).click()
+    await page.get_by_role("radio", name=re.compile("People I choose")).check()
+    name = page.get_by_label("Username or e-mail address")
+    await name.fill("nobody@example.org")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Nobody here has the name")
+    await name.fill(bob.user["email"])
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("main .badge")).to_have_text("Some people")
+    assert (await bob.get(path)).status == 200
+    await page.get_by_role("button", name="Share", exact=True).click()
+    await page.get_by_role("button", name=f"Take {bob.user['username']} away").click()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("main .badge")).to_have_text("Private")
+    assert (await bob.get(path)).status == 404
 
 
 async def test_pipelines(site: Running, visitor: Visitor) -> None:
@@ -416,7 +430,7 @@ async def test_what_publishes_a_knowledge_base(site: Running, visitor: Visitor) 
     made = (await ben.post("/v1/rag/endpoints", json=chat)).json()
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     await page.get_by_role("button", name="More", exact=True).click()
-    await page.get_by_role("menuitem", name="Who sees this?").click()
+    await page.get_by_role("menuitem", name="Rename or describe").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_label("Whoever sees it may also publish it")).to_be_checked()
     await expect(dialog).to_contain_text(f"Shop, by {ben.user['username']}")

@@ -26,6 +26,8 @@ export const mustChangePassword = computed(() => session.value?.mustChange ?? fa
 export const interrupted = signal(false);
 
 export const isAdmin = computed(() => account.value?.role === "admin" || account.value?.platform_admin === true);
+/** Whether there may be entries of the audit log for this account: its own organizations', or all. */
+export const readsAuditLog = computed(() => isAdmin.value || (account.value?.orgs ?? []).some((one) => ["owner", "admin"].includes(one.role)));
 /** Only the instance role: it sees and changes everything that has an owner (spec 5.7). */
 export const isAdministrator = computed(() => account.value?.role === "admin");
 

@@ -6,7 +6,7 @@ import { Link, go, path } from "../lib/router.js";
 import { account, interrupted } from "../lib/session.js";
 import { LANGUAGES, chooseLanguage, language, nameOfLanguage, t } from "../lib/words.js";
 import { signOut } from "../pages/sign-in/sign-out.js";
-import { navigation } from "../views.js";
+import { managed, navigation } from "../views.js";
 import { Button } from "./basics.js";
 import { Icon } from "./icons.js";
 import { Menu, useCloseRequest } from "./layers.js";
@@ -47,7 +47,7 @@ export function Frame({ children }) {
       <button type="button" class="find" onClick=${() => setPalette(true)}>
         <${Icon} name="search" size=${16} /><span>${t("Find anything")}</span><kbd>${modifier}K</kbd>
       </button>
-      <nav aria-label=${t("Main")}>${views.map((view) => html`<${Place} key=${view.path} view=${view} />`)}</nav>
+      <nav aria-label=${t("Main")}>${views.filter((view) => view.isFirst).map((view) => html`<${Place} key=${view.path} view=${view} />`)}<${Managed} /></nav>
       <${Recent} />
       <div class="sidebar-end"><${AccountMenu} /></div>
     </aside>
@@ -82,9 +82,31 @@ function skip(event) {
 
 export const Brand = () => html`<span class="mark" aria-hidden="true"><${Icon} name="menu" size=${16} /></span><span>Platform</span>`;
 
-function Place({ view }) {
+const KEPT = "platform.manage";
+
+/** What only some do: shown when it is opened, and while it has the current view. */
+function Managed() {
+  const views = managed();
+  const [open, setOpen] = useState(localStorage.getItem(KEPT) === "open");
+  const isHere = views.some(isCurrent);
+  const shown = open || isHere;
+  const turn = () => {
+    localStorage.setItem(KEPT, open ? "" : "open");
+    setOpen(!open);
+  };
+  return html`<button type="button" class="manage" aria-expanded=${shown} disabled=${isHere} onClick=${turn}>
+      <${Icon} name="settings" /><span class="grow">${t("Manage")}</span>${!isHere && html`<${Icon} name=${shown ? "minus" : "plus"} size=${14} />`}
+    </button>
+    ${shown && views.map((view) => html`<${Place} key=${view.path} view=${view} />`)}`;
+}
+
+function isCurrent(view) {
   const here = path.value;
-  const current = view.path === "/" ? here === "/" || here.startsWith("/ask/") : here === view.path || here.startsWith(`${view.path}/`);
+  return view.path === "/" ? here === "/" || here.startsWith("/ask/") : here === view.path || here.startsWith(`${view.path}/`);
+}
+
+function Place({ view }) {
+  const current = isCurrent(view);
   return html`<${Link} to=${view.path} aria-current=${current ? "page" : undefined}>
     <${Icon} name=${view.icon} /><span>${t(view.title)}</span>
   <//>`;

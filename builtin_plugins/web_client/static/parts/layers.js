@@ -192,14 +192,19 @@ function keepInside(list) {
 const messages = signal([]);
 let count = 0;
 
-/** Show a message for a few seconds; after it stands what the API `said` in English, if that says more. */
-export function say(text, tone = "good", said = "") {
+const drop = (message) => {
+  messages.value = messages.value.filter((other) => other !== message);
+};
+
+/**
+ * Show a message for a few seconds; after it stands what the API `said` in English, if that says more. An `action`,
+ * {title, run}, has a button.
+ */
+export function say(text, tone = "good", said = "", action = null) {
   count += 1;
-  const message = { id: count, text, tone, said };
+  const message = { id: count, text, tone, said, action };
   messages.value = [...messages.value.slice(-2), message];
-  setTimeout(() => {
-    messages.value = messages.value.filter((other) => other !== message);
-  }, tone === "bad" ? 9000 : 4000);
+  setTimeout(drop, tone === "bad" || action ? 9000 : 4000, message);
 }
 
 /** Show for a few seconds what went wrong. */
@@ -211,6 +216,7 @@ export function Messages() {
       (message) => html`<div key=${message.id} class=${`message message-${message.tone}`}>
         <${Icon} name=${message.tone === "bad" ? "alert" : "check"} />
         <div>${message.text}${message.said && html` <span lang="en">${message.said}</span>`}</div>
+        ${message.action && html`<${Button} small onClick=${() => (drop(message), message.action.run())}>${message.action.title}<//>`}
       </div>`,
     )}
   </div>`;

@@ -14,7 +14,6 @@ import { searchByName } from "./palette-search.js";
 import { leavePage } from "./staying.js";
 
 const MOST = 12;
-const NONE = [];
 
 /** The available commands, without those for views that this account doesn't have. */
 function commands() {
@@ -43,12 +42,11 @@ async function conversations(query, signal) {
 async function things(signal) {
   const query = { limit: 100 };
   const [bases, pipelines, talks] = await Promise.all([api.knowledgeBases({ query, signal }), api.pipelines({ query, signal }), conversations(query, signal)]);
-  const listed = [
+  return [
     ...bases.items.map((base) => ({ title: base.name, about: t("Knowledge base"), icon: "documents", run: () => go(`/documents/${base.id}`) })),
     ...pipelines.items.map((item) => ({ title: item.name, about: t("Ask"), icon: "ask", run: () => go(`/?pipeline=${item.id}`) })),
     ...talks.map((item) => ({ title: item.title || item.first_question || t("Untitled"), about: t("Conversation"), icon: "ask", run: () => go(`/ask/${encodeURIComponent(item.conversation_id)}`) })),
   ];
-  return { listed, bases: bases.items };
 }
 
 export function Palette({ onClose }) {
@@ -56,8 +54,7 @@ export function Palette({ onClose }) {
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const found = useResource(things, []);
-  const bases = found.data?.bases ?? NONE;
-  const named = useResource((signal) => searchByName(text, bases, signal), [text, bases]);
+    const named = useResource((signal) => searchByName(text, signal), [text]);
   useBack(box, onClose);
   // Before the next key press, which should already go into it.
   useLayoutEffect(() => {
@@ -73,7 +70,7 @@ export function Palette({ onClose }) {
   }, [chosen]);
   const shown = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = [...commands(), ...(found.data?.listed ?? [])];
+    const all = [...commands(), ...(found.data ?? [])];
     const fitting = all.filter((item) => words.every((word) => item.title.toLowerCase().includes(word)));
     return [...fitting.slice(0, MOST), ...(named.data ?? [])];
   }, [text, found.data, named.data]);

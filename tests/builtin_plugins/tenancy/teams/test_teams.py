@@ -52,6 +52,7 @@ async def test_the_creator_becomes_team_admin(running: Running) -> None:
 
     shown = (await ann.get(f"/v1/teams/{made['id']}")).json()
     members = shown.pop("members")
+    assert shown.pop("unlisted") is False
     assert shown == made
     assert [one.pop("joined_at") is not None for one in members] == [True]
     assert members == [

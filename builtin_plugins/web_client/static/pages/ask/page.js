@@ -10,7 +10,9 @@ import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
 import { ask, current, kept, openConversation, startOver, turns } from "./conversation.js";
 import { ConversationHead } from "./head.js";
-import { firstChoice, loadSources, rememberChoice, withPipeline } from "./sources.js";
+import { chosenModel } from "./models.js";
+import { basesOf, firstChoice, loadSources, rememberChoice, withPipeline } from "./sources.js";
+import { Suggested } from "./suggested.js";
 import { Turn } from "./turn.js";
 import { Viewer } from "./viewer.js";
 
@@ -52,14 +54,14 @@ export default function Ask({ conversation }) {
   if (!sources.data.bases.length && !turns.value.length) return html`<${Begin} onReady=${sources.reload} />`;
   return html`<div class=${shown ? "ask with-viewer" : "ask"}>
     <section class="talk" aria-label=${t("Conversation")}>
-      ${opened.error ? html`<div class="transcript"><div class="transcript-inside"><${Unshown} error=${opened.error} onRetry=${opened.reload} /></div></div>` : html`<${Transcript} onShow=${setShown} />`}
+      ${opened.error ? html`<div class="transcript"><div class="transcript-inside"><${Unshown} error=${opened.error} onRetry=${opened.reload} /></div></div>` : html`<${Transcript} onShow=${setShown} bases=${basesOf(choice, sources.data)} onAsk=${(question) => send(question, chosenModel.value ? { llm_model: chosenModel.value } : {}).catch(() => {})} />`}
       <${Composer} conversation=${conversation} sources=${sources.data} choice=${choice} onChoose=${setChoice} onSend=${send} />
     </section>
     ${shown && html`<${Viewer} passage=${shown} onClose=${() => setShown(null)} />`}
   </div>`;
 }
 
-function Transcript({ onShow }) {
+function Transcript({ onShow, bases, onAsk }) {
   const list = turns.value;
   const end = useRef(null);
   const last = list.at(-1);
@@ -72,7 +74,7 @@ function Transcript({ onShow }) {
       ${
         list.length
           ? html`<${ConversationHead} />`
-          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p></div>`
+          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p><${Suggested} bases=${bases} onAsk=${onAsk} /></div>`
       }
       ${shown}
       <p class="hidden" role="status">${last?.state === "done" && !last.stored && t("The answer is ready.")}</p>

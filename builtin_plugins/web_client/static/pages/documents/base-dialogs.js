@@ -10,7 +10,7 @@ import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
 import { ModelField } from "../../parts/model-field.js";
 import { titleOf } from "./fields.js";
-import { VisibilityChoice, changesOf } from "./visibility.js";
+import { VisibilityChoice, besidesPeople, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
   const [name, setName] = useState(base.name);
@@ -26,15 +26,30 @@ export function EditBase({ base, onSaved, onClose }) {
     say(t("Saved"));
   });
   return html`<${Dialog} title=${base.name} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
       <${ModelField} label=${t("Model for answers")} hint=${t("It answers questions to this knowledge base, unless a pipeline or the question names another.")} value=${model} onInput=${setModel} />
-      <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+      <${VisibilityChoice} value=${seen} owner=${base.owner_id} error=${action.error} onChange=${setSeen} />
       <${Check} label=${t("Whoever sees it may also publish it")} hint=${t("Published chats answer visitors of websites, who have no account here.")} checked=${publishing === "allowed"} onChange=${(yes) => setPublishing(yes ? "allowed" : "owner")} />
       <${DateChoice} base=${base.id} value=${dates} onChange=${setDates} />
     <//>
     <${PublishedIn} base=${base} />
+  <//>`;
+}
+
+/** Sharing in one step: who sees the knowledge base, and nothing else. */
+export function ShareBase({ base, onSaved, onClose }) {
+  const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
+  const action = useAction(async () => {
+    onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body: changesOf(base, {}, seen) }));
+    onClose();
+    say(t("Saved"));
+  });
+  return html`<${Dialog} title=${t("Share “{name}”", { name: base.name })} onClose=${onClose}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Save")} onCancel=${onClose}>
+      <${VisibilityChoice} value=${seen} owner=${base.owner_id} error=${action.error} onChange=${setSeen} />
+    <//>
   <//>`;
 }
 

@@ -11,7 +11,7 @@ import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { NearLimit } from "../account/usage.js";
 import { alike, named } from "./alike.js";
-import { DeleteBase, EditBase } from "./base-dialogs.js";
+import { DeleteBase, EditBase, ShareBase } from "./base-dialogs.js";
 import { BaseFields } from "./base-fields.js";
 import { DropZone } from "./drop-zone.js";
 import { ExportBase, Unmade } from "./exchange.js";
@@ -21,6 +21,7 @@ import { Choices, Facets, filterOf } from "./narrow.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
 import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
+import { Trash } from "./trash.js";
 import { addFiles, removeUpload, retryUpload, settleUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
@@ -40,17 +41,18 @@ export default function Base({ base: id }) {
   return html`<div class="page">
     <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
       <${Button} kind="primary" icon="ask" to=${`/?base=${id}`}>${t("Ask")}<//>
+      ${mine && html`<${Button} icon="people" onClick=${() => setDialog("share")}>${t("Share")}<//>`}
       ${mine && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
         { title: t("Rename or describe"), icon: "edit", onSelect: () => setDialog("edit") },
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
         { title: t("Sources"), icon: "globe", onSelect: () => go(`/documents/${id}/sources`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
-        { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
         { title: t("Fields of documents"), icon: "edit", onSelect: () => setDialog("fields") },
         { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
         { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
         { title: t("Export"), icon: "download", onSelect: () => setDialog("export") },
+        { title: t("Trash"), icon: "trash", onSelect: () => setDialog("trash") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
       ]} />`}
     <//>
@@ -65,11 +67,13 @@ export default function Base({ base: id }) {
     ${!live.documents && !live.error && html`<${Skeleton} lines=${6} />`}
     ${live.documents && html`<${Documents} base=${id} live=${live} mine=${mine} />`}
     ${dialog === "edit" && html`<${EditBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
+    ${dialog === "share" && html`<${ShareBase} base=${base.data} onSaved=${base.set} onClose=${() => setDialog("")} />`}
     ${dialog === "fields" && html`<${BaseFields} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "export" && html`<${ExportBase} base=${base.data} onClose=${() => setDialog("")} />`}
+    ${dialog === "trash" && html`<${Trash} base=${id} onRestored=${(found) => live.put([found])} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;
 }

@@ -11,7 +11,8 @@ import { sayError } from "../../parts/layers.js";
 import { Difference } from "./difference.js";
 import { DocumentFields } from "./fields.js";
 import { Reader } from "./reader.js";
-import { DeleteDocument, State, download, readAgain } from "./row.js";
+import { State, download, readAgain } from "./row.js";
+import { DeleteDocument } from "./trash.js";
 
 /** Whether there is a text to read. */
 const isReadable = ({ status, chunk_count }) => status === "completed" || (status === "superseded" && chunk_count > 0);
@@ -47,7 +48,7 @@ export default function DocumentPage({ base, id }) {
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
       ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
       ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
-      ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onClose=${() => setDeleting(false)} />`}
+      ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onRestored=${() => go(`/documents/${base}/${id}`)} onClose=${() => setDeleting(false)} />`}
     `}<//>
   </div>`;
 }

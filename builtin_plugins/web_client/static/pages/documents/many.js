@@ -7,6 +7,7 @@ import { Button, Failure, Meter } from "../../parts/basics.js";
 import { Dialog, say } from "../../parts/layers.js";
 import { alike, named } from "./alike.js";
 import { readAgain } from "./row.js";
+import { useTrashDays } from "./trash.js";
 
 const AT_ONCE = 4;
 
@@ -39,6 +40,7 @@ function changed(was, documents, on) {
 /** What can be done with the chosen documents. */
 export function Selection({ base, selection, shown, live }) {
   const { chosen, all } = selection;
+  const days = useTrashDays(base);
   const [work, setWork] = useState(null);
   const box = useRef(null);
   const failed = chosen.filter(hasFailed);
@@ -55,7 +57,7 @@ export function Selection({ base, selection, shown, live }) {
     <label class="option"><input type="checkbox" ref=${box} checked=${chosen.length > 0 && chosen.length === shown.length} onChange=${({ target }) => all(target.checked)} /><span>${t("Select all")}</span></label>
     <span class="muted" role="status">${chosen.length > 0 && plural(chosen.length, "One document is selected.", "{n} documents are selected.")}</span>
     ${failed.length > 0 && html`<${Button} small icon="retry" onClick=${() => setWork(rereading(base, failed, live))}>${plural(failed.length, "Try the failed one again", "Try {n} failed ones again")}<//>`}
-    ${chosen.length > 0 && html`<${Button} small icon="trash" onClick=${() => setWork(deletion(base, chosen, live))}>${t("Delete")}<//>`}
+    ${chosen.length > 0 && html`<${Button} small icon="trash" disabled=${days === null} onClick=${() => setWork(deletion(base, chosen, live, days))}>${t("Delete")}<//>`}
     ${work && html`<${Work} ...${work} onClose=${close} />`}
   </div>`;
 }
@@ -63,14 +65,16 @@ export function Selection({ base, selection, shown, live }) {
 const hasFailed = (document) => document.status === "failed";
 
 /** The work of deleting: each step is of one document. What somebody else has deleted meanwhile is deleted. */
-function deletion(base, documents, live) {
+function deletion(base, documents, live, days) {
   const unlessGone = (error) => {
     if (error.status !== 404) throw error;
   };
-  const remove = (id) => api.deleteDocument({ kb_id: base, document_id: id }).catch(unlessGone).then(() => live.drop(id));
+  const remove = (id) => api.deleteDocument({ kb_id: base, document_id: id, query: { trash: days > 0 } }).catch(unlessGone).then(() => live.drop(id));
   return {
     title: plural(documents.length, "Delete one document?", "Delete {n} documents?"),
-    about: t("Their text, their passages and the original files are removed for good. Answers no longer use them."),
+    about: days > 0
+      ? `${t("Answers no longer use them.")} ${plural(days, "You can take them back from the trash for a day.", "You can take them back from the trash for {n} days.")}`
+      : t("Their text, their passages and the original files are removed for good. Answers no longer use them."),
     confirm: t("Delete"),
     kind: "danger",
     done: plural(documents.length, "One document is deleted.", "{n} documents are deleted."),

@@ -2,7 +2,7 @@
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
-import { useAction, useResource } from "../../lib/resource.js";
+import { useAction, usePolling, useResource, useReturning } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
@@ -10,9 +10,10 @@ import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
 import { ImportBase } from "./exchange.js";
 import { IMPORT } from "./upkeep.js";
-import { VisibilityBadge, VisibilityChoice } from "./visibility.js";
+import { VisibilityBadge, VisibilityChoice, besidesPeople, sharingOf } from "./visibility.js";
 
 const FEW = 8;
+const OFTEN = 15_000; // ms
 
 /** Without those of failed or cancelled imports: a later job removes them. */
 async function load(signal) {
@@ -24,6 +25,9 @@ async function load(signal) {
 
 export default function Documents() {
   const bases = useResource(load);
+  // What others share, or no longer do, shows without a reload of the page.
+  usePolling(bases.reload, OFTEN);
+  useReturning(bases.reload);
   const [text, setText] = useState("");
   const [importing, setImporting] = useState(false);
   const close = () => {
@@ -63,16 +67,16 @@ function Create({ onClose }) {
   const [description, setDescription] = useState("");
   const [seen, setSeen] = useState({ visibility: "private" });
   const action = useAction(async () => {
-    const base = await api.createKnowledgeBase({ body: { name, description, ...seen } });
+    const base = await api.createKnowledgeBase({ body: { name, description, ...sharingOf(seen) } });
     setQuery({ new: null });
     go(`/documents/${base.id}`);
   });
   const wrong = action.error?.fields ?? {};
   return html`<${Dialog} title=${t("New knowledge base")} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
+    <${Form} action=${besidesPeople(action)} submit=${t("Create")} onCancel=${onClose} disabled=${!name.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} error=${wrong.name} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} error=${wrong.description} optional />
-      <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+      <${VisibilityChoice} value=${seen} error=${action.error} onChange=${setSeen} />
     <//>
   <//>`;
 }

@@ -8,10 +8,10 @@ import { useAction } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
 import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
-import { Check } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
-import { Confirm, Menu, say, sayError } from "../../parts/layers.js";
-import { saveBlob, saveJson } from "../../parts/save.js";
+import { Menu, say, sayError } from "../../parts/layers.js";
+import { saveBlob } from "../../parts/save.js";
+import { DeleteDocument } from "./trash.js";
 
 export const ROW = 62;
 
@@ -51,7 +51,7 @@ export const Row = memo(({ base, document, job, put, drop, mine, chosen, choose 
       { title: t("Download"), icon: "download", onSelect: () => told(download(base, document)) },
       mine && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) },
     ]} />
-    ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => drop(document.document_id)} onClose=${() => setDeleting(false)} />`}
+    ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => drop(document.document_id)} onRestored=${(found) => put([found])} onClose=${() => setDeleting(false)} />`}
   </div>`;
 });
 
@@ -67,19 +67,4 @@ export function State({ document, job }) {
     <small class="faint clip" title=${what}>${what}</small>
     <${Meter} value=${done} max=${total} label=${t("Reading {name}", { name: document.filename })} />
   </span>`;
-}
-
-export function DeleteDocument({ base, document, onDeleted, onClose }) {
-  const [keep, setKeep] = useState(false);
-  const remove = async () => {
-    const { message, receipt } = await api.deleteDocument({ kb_id: base, document_id: document.document_id });
-    onDeleted();
-    if (keep) saveJson(receipt, `deleted-${document.document_id}.json`);
-    say(message);
-  };
-  return html`<${Confirm} title=${t("Delete this document?")} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
-    <p><strong>${document.filename}</strong></p>
-    <p>${t("Its text, its passages and the original file are removed for good. Answers no longer use it.")}</p>
-    <${Check} label=${t("Save the signed receipt")} hint=${t("It proves what was removed, and when.")} checked=${keep} onChange=${setKeep} />
-  <//>`;
 }

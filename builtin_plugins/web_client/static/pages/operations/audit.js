@@ -3,11 +3,12 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { query, setQuery } from "../../lib/router.js";
+import { Link, query, setQuery } from "../../lib/router.js";
 import { dateTime, number, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Dialog } from "../../parts/layers.js";
 import { Json } from "../../parts/json.js";
+import { actionOf, kindOf, nameOf, placeOf } from "./audit-words.js";
 
 const AT_ONCE = 50;
 
@@ -19,7 +20,7 @@ export default function Audit() {
   const [shown, setShown] = useState(null);
   const filter = (name, label) => html`<input class="input small" aria-label=${label} placeholder=${label} value=${values[name] ?? ""} onChange=${(event) => setQuery({ [name]: event.target.value.trim(), offset: null })} />`;
   return html`<div class="page">
-    <${Head} title=${t("Audit log")} about=${t("Changes to accounts, rights and settings. Nobody can alter this log.")} />
+    <${Head} title=${t("Audit log")} about=${t("Who changed what: accounts, rights, documents, settings. Nobody can alter this log.")} />
     <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Target type"))}${filter("target", t("Target id"))}</div>
     <${Loaded} of=${found}>${({ entries, total }) =>
       !entries.length
@@ -28,9 +29,9 @@ export default function Audit() {
             <thead><tr><th>${t("When")}</th><th>${t("Action")}</th><th>${t("By")}</th><th>${t("Concerning")}</th><th><span class="hidden">${t("Details")}</span></th></tr></thead>
             <tbody>${entries.map(
               (entry) => html`<tr key=${entry.id}>
-                <td class="nowrap">${dateTime(entry.created_at)}</td><td class="nowrap"><code>${entry.action}</code></td>
-                <td class="nowrap">${entry.actor_id === null ? t("the operator") : t("account {id}", { id: entry.actor_id })}</td>
-                <td>${entry.target_type} ${entry.target_id}</td>
+                <td class="nowrap">${dateTime(entry.created_at)}</td><td>${actionOf(entry)}</td>
+                <td class="nowrap"><${Actor} entry=${entry} /></td>
+                <td class="anywhere"><${Target} entry=${entry} /></td>
                 <td class="right"><${Button} small onClick=${() => setShown(entry)}>${t("Details")}<//></td></tr>`,
             )}</tbody></table></div>
             <div class="row center">
@@ -43,10 +44,22 @@ export default function Audit() {
   </div>`;
 }
 
-const Entry = ({ entry, onClose }) => html`<${Dialog} title=${entry.action} onClose=${onClose} wide>
+const nameOfActor = ({ actor_id: id, actor_name: name }) => (id === null ? t("the operator") : (name ?? t("account {id}", { id })));
+
+/** Who did it; a click shows what else they did. */
+const Actor = ({ entry }) => (entry.actor_id === null ? nameOfActor(entry) : html`<${Link} to=${`/audit?actor=${entry.actor_id}`}>${nameOfActor(entry)}<//>`);
+
+function Target({ entry }) {
+  const place = placeOf(entry);
+  return html`<span class="muted">${kindOf(entry)}</span> ${place ? html`<${Link} to=${place}>${nameOf(entry)}<//>` : nameOf(entry)}`;
+}
+
+const Entry = ({ entry, onClose }) => html`<${Dialog} title=${actionOf(entry)} onClose=${onClose} wide>
   <dl class="facts">
     <dt>${t("When")}</dt><dd>${dateTime(entry.created_at)}</dd>
-    <dt>${t("Concerning")}</dt><dd>${entry.target_type} ${entry.target_id}</dd>
+    <dt>${t("By")}</dt><dd>${nameOfActor(entry)}</dd>
+    <dt>${t("Concerning")}</dt><dd><${Target} entry=${entry} /> <span class="faint">${entry.target_id}</span></dd>
+    <dt>${t("In the API")}</dt><dd><code>${entry.action}</code></dd>
     ${entry.ip_address && html`<dt>${t("From")}</dt><dd>${entry.ip_address}</dd>`}
     ${entry.user_agent && html`<dt>${t("Program")}</dt><dd>${entry.user_agent}</dd>`}
   </dl>

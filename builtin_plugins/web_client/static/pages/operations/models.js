@@ -36,7 +36,7 @@ export default function Models() {
     ${isAdmin.value && html`<${Connections} onChanged=${found.reload} />`}
     <${Loaded} of=${found}>${({ models, pulls }) => html`
       <${Pulls} pulls=${pulls} onChanged=${found.reload} />
-      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${t("Administrators can connect a model server here. Or put a GGUF file into the folder “models” of the server’s data.")}<//>`}
+      ${models.length ? html`<${List} models=${models} />` : html`<${Empty} icon="operations" title=${t("No models")}>${isAdmin.value ? t("Connect a model server above, or put a GGUF file into the folder “models” of the server’s data.") : t("Ask an administrator to connect a model server.")}<//>`}
       ${shown && models.some((model) => model.id === shown) && html`<${Model} model=${models.find((model) => model.id === shown)} onChanged=${found.reload} onClose=${() => setQuery({ model: null })} />`}
     `}<//>
     ${query.value.get("pull") === "1" && html`<${Pull} onBegun=${found.reload} onClose=${() => setQuery({ pull: null })} />`}

@@ -10,7 +10,7 @@ import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { methodAbout, methodCost, methodTitle } from "../../parts/methods.js";
-import { StillPrivate, VisibilityBadge, VisibilityChoice, changesOf } from "../documents/visibility.js";
+import { StillPrivate, VisibilityBadge, VisibilityChoice, besidesPeople, changesOf, sharingOf } from "../documents/visibility.js";
 
 async function load(signal) {
   const [pipelines, bases, offered] = await Promise.all([
@@ -72,7 +72,7 @@ function Edit({ item, bases, onSaved, onClose }) {
   const action = useAction(async () => {
     const fields = { name, knowledge_base_ids: chosen };
     if (item) await api.changePipeline({ pipeline_id: item.id, body: changesOf(item, fields, seen) });
-    else await api.createPipeline({ body: { ...fields, ...seen } });
+    else await api.createPipeline({ body: { ...fields, ...sharingOf(seen) } });
     say(t("Saved"));
     onClose();
     onSaved();
@@ -80,14 +80,14 @@ function Edit({ item, bases, onSaved, onClose }) {
   const fits = (base) => chosen.includes(base.id) || base.name.toLowerCase().includes(text.trim().toLowerCase());
   const toggle = (id, on) => setChosen(on ? [...chosen, id] : chosen.filter((other) => other !== id));
   return html`<${Dialog} title=${item ? item.name : t("New pipeline")} onClose=${onClose}>
-    <${Form} action=${action} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
+    <${Form} action=${besidesPeople(action)} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <fieldset class="choice scroll"><legend>${t("Knowledge bases to ask")}</legend>
         ${bases.length > FEW && html`<input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} />`}
         ${bases.filter(fits).map((base) => html`<${Check} key=${base.id} label=${base.name} hint=${plural(base.document_count, "One document", "{n} documents")} checked=${chosen.includes(base.id)} onChange=${(on) => toggle(base.id, on)} />`)}
         ${!bases.length && html`<p class="muted">${t("Make a knowledge base first.")}</p>`}
       </fieldset>
-      <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+      <${VisibilityChoice} value=${seen} owner=${item?.owner_user_id} error=${action.error} onChange=${setSeen} />
       <${StillPrivate} visibility=${seen.visibility} bases=${bases.filter((base) => chosen.includes(base.id))} />
     <//>
   <//>`;

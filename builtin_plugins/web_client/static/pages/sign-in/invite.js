@@ -24,10 +24,10 @@ export default function Invite() {
   const found = useResource((signal) => (token ? api.invite({ token, signal, anonymous: !account.value }) : Promise.resolve(null)), [token]);
   const [agreed, setAgreed] = useState(false);
   const accept = useAction(async () => {
-    const { message } = await api.acceptInvite({ token, body: agreed ? { accept_management: true } : {} });
+    await api.acceptInvite({ token, body: agreed ? { accept_management: true } : {} });
     forgetInvite();
     await refresh();
-    say(message);
+    say(t("You joined {name}.", { name: found.data.team_name ?? found.data.organization_name }));
     go("/people", { replace: true });
   });
   if (!token) {

@@ -1,0 +1,47 @@
+"""The trash of a knowledge base: documents that were deleted and can be taken back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from builtin_plugins.rag.schemas import MessageWithId
+from builtin_plugins.rag.schemas_receipts import Receipt
+from kernel.sdk import Page, example
+
+
+class RemovalQuery(BaseModel):
+    """How to delete a document."""
+
+    model_config = example(trash=True)
+
+    trash: bool = Field(
+        False,
+        description="Put it into the trash of the knowledge base, from which it can be taken back, instead "
+        "of deleting it. It is deleted all the same if the server keeps no trash, or if this is an earlier "
+        "version or a new one that failed.",
+    )
+
+
+class Removed(MessageWithId):
+    """What was deleted, or put into the trash."""
+
+    trashed: bool = Field(description="Whether it is in the trash.")
+    receipt: Receipt | None = Field(description="The receipt of the deletion; null for one in the trash.")
+
+
+class TrashedDocumentOut(BaseModel):
+    """A document in the trash, with all its versions."""
+
+    document_id: str
+    filename: str
+    size_bytes: int
+    trashed_at: datetime
+    kept_until: datetime = Field(description="When it is deleted for good, with the next nightly run.")
+
+
+class Trash(Page[TrashedDocumentOut]):
+    """A page of the trash of a knowledge base, the latest first."""
+
+    days: int = Field(description="For how many days it keeps documents; 0 if this server keeps none.")

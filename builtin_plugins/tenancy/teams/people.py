@@ -1,0 +1,54 @@
+"""Sharing with people: an unlisted team of exactly these accounts, which never changes.
+
+Whatever is shared with the same people has the same team. Who is added or taken away later belongs to
+another team, so that a change for one thing changes nothing for others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from sqlalchemy import insert, or_, select
+
+from builtin_plugins.tenancy.access.cache import changed
+from builtin_plugins.tenancy.models import Team, TeamMember
+from kernel.sdk import Account, Unit, Unprocessable, utc_now
+from kernel.sdk.storage import insert_new
+
+_KEY = " people {}"  # the name of no other team begins with a space
+_UNKNOWN = "no active account has this name or e-mail address"
+
+
+def settle_people(unit: Unit, owner_id: int, people: Sequence[str]) -> int:
+    """The id of the unlisted team of an account and the people that are given by username or e-mail address.
+
+    Raises Unprocessable for an entry that no active account has.
+    """
+    ids = sorted({owner_id, *_ids_of(unit, people)})
+    name_key = _KEY.format(hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest())
+    known = select(Team.id).where(Team.name_key == name_key)
+    found: int | None = unit.session.scalar(known)
+    if found is not None:
+        return found
+    connection = unit.session.connection()
+    row = {"name": "", "name_key": name_key, "description": "", "unlisted": True, "created_at": utc_now()}
+    made = connection.execute(insert_new(Team, is_sqlite=connection.dialect.name == "sqlite"), row)
+    team_id: int = unit.session.scalars(known).one()
+    if made.rowcount:
+        members = [{"team_id": team_id, "user_id": one, "team_role": "member"} for one in ids]
+        connection.execute(insert(TeamMember), members)
+        changed(unit, ids)
+    return team_id
+
+
+def _ids_of(unit: Unit, people: Sequence[str]) -> list[int]:
+    keys = [one.strip().casefold() for one in people]
+    either = or_(Account.username_key.in_(keys), Account.email_key.in_(keys))
+    query = select(Account.id, Account.username_key, Account.email_key).where(either, Account.is_active)
+    rows = unit.session.execute(query).all()
+    ids = {row.email_key: row.id for row in rows} | {row.username_key: row.id for row in rows}
+    for place, key in enumerate(keys):
+        if key not in ids:
+            raise Unprocessable.field(("body", "people", place), _UNKNOWN, people[place])
+    return [ids[key] for key in keys]

@@ -1,0 +1,59 @@
+/** People: whom one can name without knowing more, and the list of those who see something. */
+
+import { html, useState } from "../../lib/html.js";
+import { api, everything } from "../../lib/api.js";
+import { isComposing } from "../../lib/keyboard.js";
+import { useResource } from "../../lib/resource.js";
+import { account, isPlatformAdmin } from "../../lib/session.js";
+import { t } from "../../lib/words.js";
+import { Button } from "../../parts/basics.js";
+import { Field } from "../../parts/forms.js";
+
+const MOST = 500;
+
+async function known(signal) {
+  if (isPlatformAdmin.value) {
+    const { items } = await api.users({ query: { limit: MOST }, signal });
+    return items.map(({ id, username }) => [id, username]);
+  }
+  const [teams, organizations] = await Promise.all([everything(api.teams, { query: { mine: true }, signal }), api.myOrganizations({ signal })]);
+  const lists = await Promise.allSettled([
+    ...teams.map(({ id }) => api.team({ team_id: id, signal }).then((team) => team.members)),
+    ...organizations.map(({ id }) => everything(api.members, { org_id: id, signal })),
+  ]);
+  return lists.flatMap(({ value = [] }) => value).map(({ user_id: id, username }) => [id, username]);
+}
+
+/** [id, name] of others by name: everybody for Platform Admins, else the people in one's teams and organizations. */
+export async function knownPeople(signal) {
+  const found = new Map(await known(signal));
+  found.delete(Number(account.value?.sub));
+  return [...found].sort(([, one], [, other]) => one.localeCompare(other));
+}
+
+/** The people who see something: names and addresses to take away, and a field to add one. */
+export function PeopleField({ value, typed, unknown, onChange, onType }) {
+  const others = useResource(knownPeople);
+  const [list] = useState(() => `people-${Math.random().toString(36).slice(2)}`);
+  const isNew = (name) => name && !value.some((one) => one.toLowerCase() === name.toLowerCase());
+  const add = () => {
+    const name = typed.trim();
+    if (isNew(name)) onChange([...value, name]);
+    else onType("");
+  };
+  const keys = (event) => {
+    if (event.key !== "Enter" || isComposing(event) || !typed.trim()) return;
+    event.preventDefault();
+    add();
+  };
+  return html`<div class="stack close">
+    ${value.length > 0 && html`<ul class="people" aria-label=${t("People who see it")}>${value.map(
+      (name) => html`<li key=${name} class="row"><span class="grow clip">${name}</span>
+        <${Button} small kind="quiet" icon="close" aria-label=${t("Take {name} away", { name })} onClick=${() => onChange(value.filter((one) => one !== name))} /></li>`,
+    )}</ul>`}
+    <div class="row end"><div class="grow"><${Field} label=${t("Username or e-mail address")} value=${typed} onInput=${onType} onKeyDown=${keys} list=${list} autocomplete="off" autocapitalize="none" spellcheck="false"
+      error=${unknown && t("Nobody here has the name or address “{name}”.", { name: unknown })} /></div>
+      <${Button} icon="plus" disabled=${!typed.trim()} onClick=${add}>${t("Add")}<//></div>
+    <datalist id=${list}>${(others.data ?? []).filter(([, name]) => isNew(name)).map(([id, name]) => html`<option key=${id} value=${name}></option>`)}</datalist>
+  </div>`;
+}

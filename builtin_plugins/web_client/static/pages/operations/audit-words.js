@@ -1,0 +1,94 @@
+/** What the audit log says, in plain words: actions by their last part, kinds of things, and where these are. */
+
+import { t } from "../../lib/words.js";
+
+const ACTIONS = {
+  assigned: { title: "Role given" },
+  called: { title: "Called" },
+  cancelled: { title: "Cancelled" },
+  code_issued: { title: "Code issued" },
+  configured: { title: "Settings changed" },
+  confirmed: { title: "Confirmed" },
+  connected: { title: "Connected" },
+  constrained: { title: "Limits changed" },
+  created: { title: "Created" },
+  deactivated: { title: "Deactivated" },
+  deleted: { title: "Deleted" },
+  disabled: { title: "Turned off" },
+  disconnected: { title: "Disconnected" },
+  enabled: { title: "Turned on" },
+  ended: { title: "Ended" },
+  exported: { title: "Exported" },
+  imported: { title: "Imported" },
+  installed: { title: "Installed" },
+  member_added: { title: "Member added" },
+  member_removed: { title: "Member removed" },
+  member_role_changed: { title: "Member’s role changed" },
+  member_suspended: { title: "Member suspended" },
+  member_unsuspended: { title: "Suspension lifted" },
+  password_changed: { title: "Password changed" },
+  password_reset: { title: "Password reset" },
+  pull_requested: { title: "Download started" },
+  reactivated: { title: "Reactivated" },
+  receipt: { title: "Deleted for good" },
+  redeemed: { title: "Accepted" },
+  removed: { title: "Removed" },
+  restored: { title: "Taken back" },
+  revoked: { title: "Revoked" },
+  role_changed: { title: "Role changed" },
+  shared: { title: "Sharing changed" },
+  signed_out: { title: "Signed out everywhere" },
+  trashed: { title: "Moved to the trash" },
+  unassigned: { title: "Role taken away" },
+  uninstalled: { title: "Uninstalled" },
+  updated: { title: "Changed" },
+  uploaded: { title: "Uploaded" },
+};
+
+const KINDS = {
+  access_token: { title: "Key for programs" },
+  account: { title: "Account" },
+  backup: { title: "Backup" },
+  document: { title: "Document" },
+  invite: { title: "Invitation" },
+  job: { title: "Background job" },
+  knowledge_base: { title: "Knowledge base" },
+  listing: { title: "Listing" },
+  model: { title: "Model" },
+  model_server: { title: "Model server" },
+  organization: { title: "Organization" },
+  pipeline: { title: "Pipeline" },
+  plugin: { title: "Plugin" },
+  published_chat: { title: "Published chat" },
+  role: { title: "Role" },
+  secret: { title: "Secret" },
+  source: { title: "Source" },
+  team: { title: "Team" },
+  tool: { title: "Tool" },
+};
+
+/** An action in words; what has none is shown as the API names it. */
+export const actionOf = ({ action }) => {
+  const known = ACTIONS[action.slice(action.lastIndexOf(".") + 1)];
+  return known ? t(known.title) : action;
+};
+
+export const kindOf = ({ target_type: kind }) => (KINDS[kind] ? t(KINDS[kind].title) : kind);
+
+/** What the target is or was called. */
+export const nameOf = (entry) => entry.target_name ?? entry.after_state?.name ?? entry.before_state?.name ?? entry.target_id ?? "";
+
+/** Where the client shows the target; none if it is gone, hidden from the reader, or has no page. */
+export function placeOf({ target_type: kind, target_id: id, target_name: name, target_within: within }) {
+  if (kind === "plugin") return `/plugins/${encodeURIComponent(id)}`;
+  if (!name) return null;
+  const places = {
+    account: `/people/accounts?q=${encodeURIComponent(name)}`,
+    document: `/documents/${within}/${id}`,
+    knowledge_base: `/documents/${id}`,
+    organization: `/people/organizations/${id}`,
+    pipeline: "/pipelines",
+    team: `/people/teams/${id}`,
+  };
+  return places[kind] ?? null;
+}

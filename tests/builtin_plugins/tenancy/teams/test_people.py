@@ -1,0 +1,76 @@
+"""Sharing with people by name or mail: who sees it, how it ends, and what is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, problems
+from tests.builtin_plugins.tenancy.tenancy_support import id_of, somebody
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
+
+
+def with_people(*people: str) -> dict[str, object]:
+    return {"visibility": "team", "people": list(people)}
+
+
+async def sees(actor: Actor, base: str) -> bool:
+    listed = (await actor.get(f"{BASES}?limit=500")).json()["items"]
+    status = (await actor.get(f"{BASES}/{base}")).status
+    assert (status == 200) == (base in {one["id"] for one in listed})
+    return status == 200
+
+
+@pytest.mark.each_database
+async def test_shared_and_revoked(sharing: Running) -> None:
+    """Sessions that are open already see it at once, and no longer once it is taken back."""
+    ann, bob, eve, mia = [await somebody(sharing) for _ in range(4)]
+    base = await make_base(ann)
+    path = f"{BASES}/{base}"
+    assert not await sees(bob, base)
+    shared = await ann.patch(path, json=with_people(bob.user["username"].upper(), eve.user["email"]))
+    assert shared.status == 200, shared.body
+    assert [await sees(one, base) for one in (ann, bob, eve, mia)] == [True, True, True, False]
+    assert (await bob.patch(path, json={"name": "Mine"})).status == 403
+    assert (await ann.patch(path, json=with_people(eve.user["email"]))).status == 200
+    assert [await sees(one, base) for one in (ann, bob, eve)] == [True, False, True]
+    assert (await ann.patch(path, json={"visibility": "private"})).json()["team_id"] is None
+    assert not await sees(eve, base)
+
+
+async def test_the_team_behind_it(sharing: Running) -> None:
+    """The same people are the same team. No list has it, only its members see them, and it never changes."""
+    ann, bob, mia = [await somebody(sharing) for _ in range(3)]
+    made = (await ann.post(BASES, json={"name": "n", **with_people(bob.user["username"])})).json()
+    pipeline = await make_pipeline(ann, made["id"])
+    changed = await ann.patch(f"{PIPELINES}/{pipeline}", json=with_people(bob.user["email"]))
+    assert changed.json()["team_id"] == made["team_id"]
+    team = f"/v1/teams/{made['team_id']}"
+    seen = (await bob.get(team)).json()
+    assert (seen["unlisted"], {one["user_id"] for one in seen["members"]}) == (True, {id_of(ann), id_of(bob)})
+    for query in ("?mine=true", ""):
+        listed = (await bob.get(f"/v1/teams{query}")).json()["items"]
+        assert made["team_id"] not in {one["id"] for one in listed}
+    admin = await sharing.user(role="admin")
+    refusals = [
+        await mia.get(team),
+        await mia.get(f"{team}/members"),
+        await admin.post(f"{team}/members", json={"user_id": id_of(mia), "team_role": "member"}),
+        await admin.patch(team, json={"name": "Named"}),
+        await admin.delete(team),
+        await bob.delete(f"{team}/members/{id_of(bob)}"),
+    ]
+    assert [one.status for one in refusals] == [404] * len(refusals)
+
+
+async def test_what_is_refused(sharing: Running) -> None:
+    ann, bob = await somebody(sharing), await somebody(sharing)
+    path = f"{BASES}/{await make_base(ann)}"
+    unknown = await ann.patch(path, json=with_people(bob.user["username"], "nobody@example.org"))
+    assert (unknown.status, unknown.json()["detail"][0]["loc"]) == (422, ["body", "people", 1])
+    alone = await ann.patch(path, json={"visibility": "shared", "people": [bob.user["username"]]})
+    assert "body.people" in problems(alone)
+    assert not await sees(bob, path.rsplit("/", 1)[1])
