@@ -27,6 +27,7 @@ from builtin_plugins.sources.api import (
     SourceSetup,
     SourceUnreachable,
     call_server,
+    clock_difference,
     item_pieces,
 )
 from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, OutgoingReply
@@ -40,6 +41,9 @@ _OF_CONTENT: Final = re.compile(r"[0-9a-f]{32}")
 _ETAG: Final = re.compile(r"[0-9a-f]{32}(-[0-9]{1,5})?")
 _ODD_NAME: Final = "its name has parts that servers leave out of addresses ('.' or '..')"
 _KEYS: Final = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
+_SKEWED: Final = "RequestTimeTooSkewed"
+_MOST_SKEW: Final = 300.0
+"""Seconds; servers bear up to 15 minutes, and addresses are valid for as long."""
 _REASONS: Final = {
     "NoSuchBucket": "There is no such bucket",
     "PermanentRedirect": "The bucket is in another region",
@@ -127,8 +131,8 @@ def _as_listed(item: SourceItem) -> dict[str, str]:
 async def _fault_of(reply: OutgoingReply) -> SourceFault:
     """Why there is no listing."""
     code = await _code_of(reply)
-    if code == "RequestTimeTooSkewed":
-        return SourceUnreachable("The clocks of the S3 server and of this one are too far apart")
+    if (skew := _skew_fault(reply, code)) is not None:
+        return skew
     if code in _REASONS or 300 <= reply.status < 400:
         return SourceMisplaced(_REASONS.get(code, "The bucket is at another address, or in another region"))
     if code in _KEYS or reply.status in (401, 403):
@@ -141,6 +145,8 @@ async def _fault_of(reply: OutgoingReply) -> SourceFault:
 async def _item_fault(reply: OutgoingReply) -> Exception:
     """Why an object can't be read."""
     code = await _code_of(reply)
+    if (skew := _skew_fault(reply, code)) is not None:
+        return skew
     if code in _KEYS or reply.status == 401:
         return CredentialRefused(f"The S3 server refuses the keys ({code})")
     if reply.status == 404:
@@ -148,6 +154,22 @@ async def _item_fault(reply: OutgoingReply) -> Exception:
     if code == "InvalidObjectState":
         return ItemUnsuitable("It is archived, and must be restored before it can be read")
     return ItemFault(f"The S3 server answered {reply.status} {code}".rstrip())
+
+
+def _skew_fault(reply: OutgoingReply, code: str) -> SourceFault | None:
+    """A fault if clocks are the reason of a refusal: servers call signed addresses expired or not yet valid,
+    which reads as if the keys were wrong.
+    """
+    if code != _SKEWED and reply.status not in (400, 401, 403):
+        return None
+    seconds = clock_difference(reply)
+    if code != _SKEWED and (seconds is None or abs(seconds) < _MOST_SKEW):
+        return None
+    by = "too far apart" if seconds is None else f"{abs(seconds) / 60:.0f} minutes apart"
+    return SourceUnreachable(
+        f"The clocks of the S3 server and of this one are {by}, so it refuses what is signed; set the one "
+        "that is wrong, for example by NTP"
+    )
 
 
 async def _code_of(reply: OutgoingReply) -> str:

@@ -13,9 +13,17 @@ from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
-from builtin_plugins.rag.models import Audience, AudienceReader, Document, KnowledgeBase, ReaderMember
+from builtin_plugins.rag.models import (
+    INGESTING,
+    Audience,
+    AudienceReader,
+    Document,
+    KnowledgeBase,
+    ReaderMember,
+)
 from builtin_plugins.rag.services.identities import CURRENT, identity_for
 from kernel.sdk import Unit
+from kernel.sdk.jobs import JobRecord
 from kernel.sdk.storage import insert_new
 
 LONGEST_HOLDER: Final = 100
@@ -106,9 +114,18 @@ def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str 
         for some in _portions(level):
             other = Document.audience_id.is_distinct_from(audience)
             session.execute(update(Document).where(Document.id.in_(some), other).values(audience_id=audience))
+            if audience is not None:
+                _release_jobs(session, some)
             inner.update(_members(session, mine, some))  # also of those that had it: their members may not
         level = sorted(inner - done)
     return len(changed)
+
+
+def _release_jobs(session: Session, ids: Sequence[str]) -> None:
+    """Let the jobs that read documents belong to nobody: owners see their jobs, with names of files inside."""
+    of_documents = (JobRecord.name == INGESTING) & JobRecord.subject.in_(ids)
+    owned = of_documents & JobRecord.owner_id.is_not(None)
+    session.execute(update(JobRecord).where(owned).values(owner_id=None))
 
 
 def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) -> list[str]:

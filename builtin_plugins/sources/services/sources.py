@@ -290,10 +290,13 @@ def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> No
 
     Nor its documents, if the place says who may read them.
     """
-    if row.account_id != caller.id and has_credential(caller.platform, session, row):
+    if row.account_id == caller.id:
+        return
+    if row.is_guarded:  # also without a credential, and if the account is gone
+        reason = "the permissions are those that another account brought; add a source of yours"
+        raise Unprocessable.field(("body", "secret"), reason, None)
+    if has_credential(caller.platform, session, row):
         reason = "the credential is another account's; enter one of yours for the new settings"
-        if row.is_guarded:
-            reason = "the credential is another account's, and so are the permissions; add a source of yours"
         raise Unprocessable.field(("body", "secret"), reason, None)
 
 

@@ -6,6 +6,8 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import aiohttp
@@ -33,7 +35,7 @@ from builtin_plugins.sources.api import (
     SourceUnreachable,
 )
 from builtin_plugins.sources.conformance import SourceConformance, SourceWorld, read_item
-from kernel.sdk import Platform
+from kernel.sdk import Platform, utc_now
 from kernel.testing import Running, platforms
 from tests.fakes.s3_server import BUCKET, KEY, SECRET, S3Server, client_of
 from tests.fakes.website import served_by
@@ -277,6 +279,22 @@ async def test_without_a_key_nothing_is_signed(running: Running) -> None:
 async def test_faults(running: Running, status: int, body: str, fault: type[SourceFault]) -> None:
     with pytest.raises(fault):
         await listed(running, status, body)
+
+
+async def test_clocks_that_differ_are_named(running: Running) -> None:
+    """A signed address that the server calls expired says nothing about the keys."""
+    ahead = format_datetime(utc_now() + timedelta(hours=3), usegmt=True)
+    refused = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
+    item = SourceItem("a.txt", "", "a.txt")
+
+    async def handle(_request: web.Request) -> web.Response:
+        return web.Response(status=403, text=refused, headers={"Date": ahead})
+
+    async with served_by(handle) as url, source_at(running.platform, url) as source:
+        with pytest.raises(SourceUnreachable, match="180 minutes"):
+            await everything(source)
+        with pytest.raises(SourceUnreachable, match="180 minutes"):
+            await read_item(source, item)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from builtin_plugins.sources.protocol import (
     SourceFault,
     SourceGrant,
     SourceThrottled,
+    SourceUnreachable,
 )
 from builtin_plugins.sources.services.opening import item_of, open_source
 from builtin_plugins.sources.services.rights.directory import store_directory
@@ -138,6 +139,7 @@ async def read_rights(
         except RightsSuperseded:
             continue
         return
+    raise SourceUnreachable("Its permissions are being read again and again; nothing was fetched")
 
 
 async def refresh(platform: Platform, payload: SourceRightsPayload) -> None:
