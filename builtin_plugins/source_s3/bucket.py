@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from builtin_plugins.source_s3.addresses import SignedAddresses
 from builtin_plugins.source_s3.pages import BucketObject, BucketPage, PageBroken, read_code, read_page
+from builtin_plugins.source_s3.readers import PrefixReaders
 from builtin_plugins.source_s3.settings import S3SourceSettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -20,7 +22,9 @@ from builtin_plugins.sources.api import (
     Listing,
     ListingEnd,
     ListingIncomplete,
+    SourceDirectory,
     SourceFault,
+    SourceGrant,
     SourceItem,
     SourceKind,
     SourceMisplaced,
@@ -70,7 +74,7 @@ class S3Source:
             page = await self._page(token, version)
             for one in page.objects:
                 if not one.key.endswith("/"):  # stands for a folder
-                    yield self._item(one)
+                    yield self.item(one)
             token, version = page.next_token, page.next_version
             start = token or version
             if start is None:
@@ -95,7 +99,8 @@ class S3Source:
             except (OutgoingError, PageBroken) as error:
                 raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
 
-    def _item(self, found: BucketObject) -> SourceItem:
+    def item(self, found: BucketObject) -> SourceItem:
+        """An object of a listing as an item."""
         fingerprint = f"{found.etag} {found.size}" if _OF_CONTENT.fullmatch(found.etag) else None
         return SourceItem(
             identity=found.key,
@@ -120,6 +125,37 @@ class S3Source:
             if reply.status != 200:
                 raise await _item_fault(reply)
             yield item_pieces(reply)
+
+
+class GuardedS3Source(S3Source):
+    """A bucket whose settings say who may read what is below a prefix."""
+
+    def __init__(
+        self, client: OutgoingClient, settings: S3SourceSettings, addresses: SignedAddresses
+    ) -> None:
+        super().__init__(client, settings, addresses)
+        self._readers = PrefixReaders(settings.readers, settings.groups)
+        self._keys: set[str] | None = None
+
+    def item(self, found: BucketObject) -> SourceItem:
+        """The same with its readers."""
+        return replace(super().item(found), grant=self._readers.of(found.key))
+
+    async def rights_mark(self) -> str | None:
+        """A digest of the settings: nothing else says who may read an object."""
+        return self._readers.mark()
+
+    async def directory(self) -> SourceDirectory:
+        """The people and groups that the settings name."""
+        return self._readers.directory()
+
+    async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
+        """By their names, as far as they are in the bucket, which is listed once. Raises SourceFault."""
+        if self._keys is None:
+            listed = [one async for one in self.documents(None) if isinstance(one, SourceItem)]
+            self._keys = {one.identity for one in listed}
+        there = (one.identity for one in items if one.identity in self._keys)
+        return {key: self._readers.of(key) for key in there}
 
 
 def _as_listed(item: SourceItem) -> dict[str, str]:
@@ -185,7 +221,14 @@ async def open_s3(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     settings = S3SourceSettings.model_validate(setup.settings.model_dump())
     addresses = await asyncio.to_thread(SignedAddresses, settings, setup.secret)
     async with setup.platform.resource(OUTGOING).client("source_s3") as client:
-        yield S3Source(client, settings, addresses)
+        yield (GuardedS3Source if settings.readers else S3Source)(client, settings, addresses)
 
 
-S3: Final = SourceKind("s3", "S3 bucket", S3SourceSettings, open_s3, secret="Secret access key")
+S3: Final = SourceKind(
+    "s3",
+    "S3 bucket",
+    S3SourceSettings,
+    open_s3,
+    secret="Secret access key",
+    guarded=lambda settings: bool(S3SourceSettings.model_validate(settings.model_dump()).readers),
+)

@@ -16,8 +16,8 @@ from typing import Any
 import aiohttp
 
 from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
-from cli.client import Client, SessionLost, signed_in
 from builtin_plugins.rag.models import INGESTING
+from cli.client import Client, SessionLost, signed_in
 from cli.failures import CommandFailed, ExitCode, Missing
 from kernel.sdk.http import clean_name
 

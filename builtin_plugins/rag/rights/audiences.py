@@ -122,7 +122,7 @@ def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str 
 
 
 def _release_jobs(session: Session, ids: Sequence[str]) -> None:
-    """Let the jobs that read documents belong to nobody: owners see their jobs, with names of files inside."""
+    """Let jobs that read documents belong to nobody: owners see theirs, with names of files inside."""
     of_documents = (JobRecord.name == INGESTING) & JobRecord.subject.in_(ids)
     owned = of_documents & JobRecord.owner_id.is_not(None)
     session.execute(update(JobRecord).where(owned).values(owner_id=None))

@@ -20,6 +20,7 @@ from pydantic import SecretStr, ValidationError
 from yarl import URL
 
 from builtin_plugins.source_s3.bucket import open_s3
+from builtin_plugins.source_s3.readers import PrefixReaders
 from builtin_plugins.source_s3.settings import S3SourceSettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -28,6 +29,7 @@ from builtin_plugins.sources.api import (
     ListingEnd,
     ListingIncomplete,
     SourceFault,
+    SourceGrant,
     SourceItem,
     SourceMisplaced,
     SourceSetup,
@@ -35,6 +37,7 @@ from builtin_plugins.sources.api import (
     SourceUnreachable,
 )
 from builtin_plugins.sources.conformance import SourceConformance, SourceWorld, read_item
+from builtin_plugins.sources.conformance_rights import GuardedConformance, GuardedWorld
 from kernel.sdk import Platform, utc_now
 from kernel.testing import Running, platforms
 from tests.fakes.s3_server import BUCKET, KEY, SECRET, S3Server, client_of
@@ -158,6 +161,93 @@ class TestS3(SourceConformance):
             proxy = SpoiledS3(s3.url, session)
             async with served_by(proxy.handle) as url:
                 yield S3World(running.platform, s3, proxy, url)
+
+
+class GuardedS3World(S3World, GuardedWorld):
+    """A prefix of its own, with readers that its settings name."""
+
+    people = ("ann@example.org", "bob@example.org", "cleo@example.org")
+    groups = ("staff", "board")
+
+    def __init__(self, platform: Platform, server: S3Server, proxy: SpoiledS3, url: str) -> None:
+        super().__init__(platform, server, proxy, url)
+        self._readers: dict[str, str] = {}
+        self._groups: dict[str, list[str]] = {"staff": [], "board": []}
+
+    def opened(self) -> AbstractAsyncContextManager[DocumentSource]:
+        readers = [f"{self._prefix}{path} = {names}" for path, names in self._readers.items()]
+        groups = [f"{name} = {', '.join(members)}" for name, members in self._groups.items()]
+        fields = {"readers": readers or ["=*"], "groups": groups, "prefix": self._prefix}
+        return source_at(self._platform, self._url, secret=self._secret, **fields)
+
+    async def grant(self, path: str, grant: SourceGrant) -> None:
+        names = ["*"] if grant.everybody else [*grant.people, *(f"group:{one}" for one in grant.groups)]
+        self._readers[path] = ", ".join(names)
+
+    async def set_group(self, group: str, people: tuple[str, ...]) -> None:
+        self._groups[group] = list(people)
+
+    async def nest(self, group: str, inner: str) -> bool:
+        self._groups[group].append(f"group:{inner}")
+        return True
+
+    def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
+        return self._spoilt("cut")
+
+
+@pytest.mark.long
+class TestGuardedS3(GuardedConformance):
+    """The suite with rights."""
+
+    MANY = 1_100
+
+    @pytest_asyncio.fixture(loop_scope="module")
+    async def world(self, running: Running, s3: S3Server) -> AsyncIterator[SourceWorld]:
+        async with aiohttp.ClientSession() as session:
+            proxy = SpoiledS3(s3.url, session)
+            async with served_by(proxy.handle) as url:
+                yield GuardedS3World(running.platform, s3, proxy, url)
+
+
+async def test_the_longest_prefix_decides() -> None:
+    """Alone: what a longer one leaves out, a shorter one doesn't give."""
+    lines = [
+        "hr/ = group:hr",
+        "hr/open/ = *",
+        "hr/open/x = ann@example.org",
+        "a=b/ = group:hr, bob@example.org",
+    ]
+    readers = PrefixReaders(lines, ["hr = cleo@example.org"])
+    hr, ann = SourceGrant((), ("hr",)), SourceGrant(("ann@example.org",))
+    given = {key: readers.of(key) for key in ("hr/a", "hr/open/a", "hr/open/xy", "a=b/c", "h", "other")}
+    assert given == {
+        "hr/a": hr,
+        "hr/open/a": SourceGrant(everybody=True),
+        "hr/open/xy": ann,
+        "a=b/c": SourceGrant(("bob@example.org",), ("hr",)),
+        "h": SourceGrant(),
+        "other": SourceGrant(),
+    }
+    directory = readers.directory()
+    assert [one.email for one in directory.people] == [f"{one}@example.org" for one in ("ann", "bob", "cleo")]
+    assert [(one.id, list(one.people)) for one in directory.groups] == [("hr", ["cleo@example.org"])]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"readers": ["hr/"]},
+        {"readers": ["hr/ = somebody"]},
+        {"readers": ["hr/ = group:"]},
+        {"readers": ["hr/ = group:hr@b.org, a:b@c.org"]},
+        {"readers": ["hr/ = *", "hr/ = a@b.org"]},
+        {"readers": ["hr/ = *"], "groups": ["hr = *"]},
+        {"groups": ["hr = a@b.org"]},
+    ],
+)
+async def test_readers_are_checked(fields: dict[str, list[str]]) -> None:
+    with pytest.raises(ValidationError):
+        S3SourceSettings(bucket="good", **fields)
 
 
 @pytest.fixture(scope="module")
