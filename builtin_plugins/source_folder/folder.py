@@ -73,7 +73,7 @@ class FolderSource:
             place = above or "the folder itself"
             raise ListingIncomplete(f"The server can't read {place}: {error.strerror}") from None
         for entry in listed:
-            if not _TEMPORARY.fullmatch(entry.name):
+            if not is_temporary(entry.name):
                 yield entry, f"{above}{entry.name}"
 
     def _item(self, entry: os.DirEntry[str], path: str) -> SourceItem | None:
@@ -141,6 +141,11 @@ class FolderSource:
             os.close(number)
             raise FileNotFoundError(path)
         return number
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is hidden or temporary."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def etag_of(found: os.stat_result) -> str:

@@ -45,6 +45,7 @@ from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemova
 from builtin_plugins.sources.services.rights.granting import close_source, drop_holder, grant_all
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh
 from builtin_plugins.sources.services.running import forget_cursors, start_run
+from builtin_plugins.sources.services.watching import is_watched
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
 
@@ -336,6 +337,8 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
         items=items,
         is_guarded=row.is_guarded,
         rights_seconds=(row.rights_seconds or USUAL_SECONDS) if row.is_guarded else None,
+        is_watched=is_watched(row),
+        watch_problem=row.watch_problem,
     )
 
 

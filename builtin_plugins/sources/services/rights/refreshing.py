@@ -115,6 +115,7 @@ class RightsPass:
         source = self._hold(unit)
         source.rights_at, source.rights_problem, source.is_closed = began, None, False
         source.rights_mark = mark if self._listing is None else None
+        source.rights_pass = None
         source.rights_due_at = unit.now() + timedelta(seconds=source.rights_seconds or USUAL_SECONDS)
 
 
