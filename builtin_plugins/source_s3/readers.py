@@ -11,7 +11,7 @@ from typing import Final
 from builtin_plugins.sources.api import SourceDirectory, SourceGrant, SourceGroup, SourcePerson
 
 _EVERYBODY: Final = "*"
-_GROUP: Final = "group:"
+_GROUP: Final = "@"
 _ADDRESS: Final = re.compile(r"[^\s@,=:]+@[^\s@,=:]+")
 _GROUP_NAME: Final = re.compile(r"[^\s,=:]+")
 
@@ -19,7 +19,7 @@ _GROUP_NAME: Final = re.compile(r"[^\s,=:]+")
 class PrefixReaders:
     """What such lines say: `rules` are ``prefix = readers``, `groups` are ``name = members``.
 
-    Readers and members are e-mail addresses and ``group:name``, separated by commas; ``*`` is everybody. The
+    Readers and members are e-mail addresses and ``@name``, separated by commas; ``*`` is everybody. The
     longest prefix that fits decides alone. Raises ValueError, which says what is wrong with a line.
     """
 
@@ -79,5 +79,5 @@ def _grant(names: str, line: str) -> SourceGrant:
     groups = tuple(one.removeprefix(_GROUP) for one in wanted if one.startswith(_GROUP))
     wrong = [one for one in groups if not _GROUP_NAME.fullmatch(one)]
     if wrong or len(people) + len(groups) + wanted.count(_EVERYBODY) != len(wanted):
-        raise ValueError(f"'{line}': expected e-mail addresses, group:name or * after '='")
+        raise ValueError(f"'{line}': expected e-mail addresses, @group or * after '='")
     return SourceGrant(people, groups, _EVERYBODY in wanted)

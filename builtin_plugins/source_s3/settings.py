@@ -71,7 +71,7 @@ class S3SourceSettings(BaseModel):
         title="Readers",
         max_length=_MOST_LINES,
         json_schema_extra={"format": "lines"},
-        description="A line for each prefix, such as hr/ = group:hr, ann@example.org; * is everybody. The "
+        description="A line for each prefix, such as hr/ = @hr, ann@example.org; * is everybody. The "
         "longest prefix decides. Everybody who sees the knowledge base reads all when empty.",
     )
     groups: list[Line] = Field(

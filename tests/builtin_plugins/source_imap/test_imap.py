@@ -206,6 +206,7 @@ async def test_a_mailbox_belongs_to_its_account(
     ]
     assert totals == [0, 1]
     path = f"/v1/rag/sources/{added.json()['id']}"
+    assert (await ann.get(f"{path}/rights")).json()["by_hand"] is False
     mine = {
         "kind": "person",
         "principal": bob.user["email"],

@@ -181,14 +181,14 @@ class GuardedS3World(S3World, GuardedWorld):
         return source_at(self._platform, self._url, secret=self._secret, **fields)
 
     async def grant(self, path: str, grant: SourceGrant) -> None:
-        names = ["*"] if grant.everybody else [*grant.people, *(f"group:{one}" for one in grant.groups)]
+        names = ["*"] if grant.everybody else [*grant.people, *(f"@{one}" for one in grant.groups)]
         self._readers[path] = ", ".join(names)
 
     async def set_group(self, group: str, people: tuple[str, ...]) -> None:
         self._groups[group] = list(people)
 
     async def nest(self, group: str, inner: str) -> bool:
-        self._groups[group].append(f"group:{inner}")
+        self._groups[group].append(f"@{inner}")
         return True
 
     def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
@@ -212,10 +212,10 @@ class TestGuardedS3(GuardedConformance):
 async def test_the_longest_prefix_decides() -> None:
     """Alone: what a longer one leaves out, a shorter one doesn't give."""
     lines = [
-        "hr/ = group:hr",
+        "hr/ = @hr",
         "hr/open/ = *",
         "hr/open/x = ann@example.org",
-        "a=b/ = group:hr, bob@example.org",
+        "a=b/ = @hr, bob@example.org",
     ]
     readers = PrefixReaders(lines, ["hr = cleo@example.org"])
     hr, ann = SourceGrant((), ("hr",)), SourceGrant(("ann@example.org",))
@@ -238,8 +238,8 @@ async def test_the_longest_prefix_decides() -> None:
     [
         {"readers": ["hr/"]},
         {"readers": ["hr/ = somebody"]},
-        {"readers": ["hr/ = group:"]},
-        {"readers": ["hr/ = group:hr@b.org, a:b@c.org"]},
+        {"readers": ["hr/ = @"]},
+        {"readers": ["hr/ = @hr@b.org, a@b@c.org"]},
         {"readers": ["hr/ = *", "hr/ = a@b.org"]},
         {"readers": ["hr/ = *"], "groups": ["hr = *"]},
         {"groups": ["hr = a@b.org"]},
@@ -391,7 +391,7 @@ async def test_clocks_that_differ_are_named(running: Running) -> None:
     ("field", "value"),
     [
         ("bucket", "A b"),
-        ("endpoint", "https://a:b@c.org"),
+        ("endpoint", "https://a@b@c.org"),
         ("endpoint", "https://c.org/bucket"),
         ("endpoint", "c.org"),
     ],

@@ -1,15 +1,13 @@
 /** Looking at a knowledge base as another member: whether they see it, and why. */
 
 import { html, useState } from "../../lib/html.js";
-import { api, everything } from "../../lib/api.js";
+import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Loaded, Notice } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
-
-const MOST = 500;
+import { others } from "../../parts/people.js";
 
 const WHY = {
   owner: "The knowledge base is theirs.",
@@ -22,26 +20,6 @@ const WHY = {
   not_in_organization: "It is shared with an organization that they don’t belong to or are suspended in.",
   inactive: "The account is deactivated and can’t sign in.",
 };
-
-/** Whom the user can check: everybody for Platform Admins, else people in the user's teams and organizations. */
-async function people(signal) {
-  if (isPlatformAdmin.value) {
-    const { items } = await api.users({ query: { limit: MOST }, signal });
-    return items.map(({ id, username }) => [id, username]);
-  }
-  const [teams, organizations] = await Promise.all([everything(api.teams, { query: { mine: true }, signal }), api.myOrganizations({ signal })]);
-  const lists = await Promise.allSettled([
-    ...teams.map(({ id }) => api.team({ team_id: id, signal }).then((team) => team.members)),
-    ...organizations.map(({ id }) => everything(api.members, { org_id: id, signal })),
-  ]);
-  return lists.flatMap(({ value = [] }) => value).map(({ user_id: id, username }) => [id, username]);
-}
-
-async function others(signal) {
-  const found = new Map(await people(signal));
-  found.delete(Number(account.value?.sub));
-  return [...found].sort(([, one], [, other]) => one.localeCompare(other));
-}
 
 export function LookAs({ base, onClose }) {
   const known = useResource(others);
