@@ -25,7 +25,7 @@ from builtin_plugins.sources.protocol import SourceFault, SourceSetup
 from builtin_plugins.sources.services.credentials import read_credential
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh, hold_source
 from builtin_plugins.sources.services.running import start_run
-from kernel.sdk import Platform, PlatformError, ResourceKey, Unit, lasting, shared_moment, utc_now
+from kernel.sdk import Platform, PlatformError, ResourceKey, Unit, lasting, utc_now
 
 log = logging.getLogger("platform.sources")
 
@@ -48,8 +48,8 @@ class SourceWatches:
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
+            await asyncio.sleep(_LOOK_SECONDS)  # a command of the terminal has ended by then
             await self.look()
-            await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> Sequence[str]:
         """Begin and end watches as the sources' rows say; returns the ids of those that are watched here."""
@@ -123,13 +123,13 @@ def _are_there(session: Session, kinds: Sequence[str]) -> bool:
 
 def _hold(unit: Unit, kinds: Sequence[str], me: str) -> Sequence[SourceRecord]:
     """Those that are mine now: nobody else's."""
-    now = shared_moment(unit.session)
+    now = unit.now()
     free = or_(SourceRecord.watcher.is_(None), SourceRecord.watcher == me, SourceRecord.watched_until < now)
     mine = select(SourceRecord).where(_wanted(kinds), free).order_by(SourceRecord.id)
-    rows = unit.session.scalars(mine.with_for_update(skip_locked=True)).all()
-    until = unit.now() + _HELD
+    rows = unit.session.scalars(mine.with_for_update()).all()
     for row in rows:
-        row.watcher, row.watched_until = me, until
+        if row.watcher != me or row.watched_until is None or row.watched_until < now + _HELD / 2:
+            row.watcher, row.watched_until = me, now + _HELD
     return rows
 
 
