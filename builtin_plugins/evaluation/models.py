@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Boolean, Float, ForeignKey, Integer, String, Text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from kernel.sdk import UtcDateTime, json_type, plugin_base, utc_now
 
@@ -29,7 +29,10 @@ class QuestionSet(Base):
 
 
 class EvaluationQuestion(Base):
-    """A question and what is expected of its answer. Ids ascend; `document_id` is its source document."""
+    """A question and what is expected of its answer. Ids ascend; `document_id` is its source document.
+
+    One that was made from several documents has `others`: whoever sees it may read all of them.
+    """
 
     __tablename__ = "evaluation_question"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -43,6 +46,18 @@ class EvaluationQuestion(Base):
     unanswerable: Mapped[bool] = mapped_column(Boolean)
     origin: Mapped[str] = mapped_column(String(16))
     document_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    others: Mapped[list[QuestionDocument]] = relationship(lazy="raise", passive_deletes="all")
+
+
+class QuestionDocument(Base):
+    """A further document that a question was made from."""
+
+    __tablename__ = "evaluation_question_document"
+
+    question_id: Mapped[int] = mapped_column(
+        ForeignKey(EvaluationQuestion.id, ondelete="CASCADE"), primary_key=True
+    )
+    document_id: Mapped[str] = mapped_column(String(36), primary_key=True, index=True)
 
 
 class Run(Base):

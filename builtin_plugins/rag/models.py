@@ -96,6 +96,8 @@ def coming_collection(kb_id: str, change: str) -> str:
 
 SUPERSEDED: Final = "superseded"
 """The status of a version that a newer one has replaced; no search or list has it."""
+INGESTING: Final = "rag.ingest_document"
+"""The kind of the jobs that read documents, by whose ids they are known."""
 
 
 class Document(Base):

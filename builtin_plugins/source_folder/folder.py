@@ -73,7 +73,7 @@ class FolderSource:
             place = above or "the folder itself"
             raise ListingIncomplete(f"The server can't read {place}: {error.strerror}") from None
         for entry in listed:
-            if not _TEMPORARY.fullmatch(entry.name):
+            if not is_temporary(entry.name):
                 yield entry, f"{above}{entry.name}"
 
     def _item(self, entry: os.DirEntry[str], path: str) -> SourceItem | None:
@@ -86,21 +86,20 @@ class FolderSource:
             return None
         if not stat.S_ISREG(found.st_mode):
             return None
-        content = f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
         shown = path.encode(errors="surrogateescape").decode(errors="replace")
         return SourceItem(
             identity=path if shown == path else quote(os.fsencode(path)),
-            etag=f"{content}-{found.st_ctime_ns}",
+            etag=etag_of(found),
             path=shown,
             size=found.st_size,
             modified=_moment(found.st_mtime),
-            fingerprint=content,
+            fingerprint=_fingerprint(found),
             unavailable=None if shown == path else "its name is not valid UTF-8",
         )
 
     @asynccontextmanager
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The bytes of a file. Raises ItemFault."""
+        """The bytes of a file, as it is now. Raises ItemFault."""
         try:
             number = await asyncio.to_thread(self._open, item.identity)
         except FileNotFoundError:
@@ -111,12 +110,17 @@ class FolderSource:
 
             async def pieces() -> AsyncIterator[bytes]:
                 try:
+                    self.check(item, file.fileno())
                     while piece := await asyncio.to_thread(file.read, _PORTION):
                         yield piece
+                    self.check(item, file.fileno())
                 except OSError as error:
                     raise ItemFault(f"The server can't read it: {error.strerror}") from None
 
             yield pieces()
+
+    def check(self, item: SourceItem, number: int) -> None:
+        """Called with the open file before and after it is read. Raises ItemFault if it may not be stored."""
 
     def _open(self, path: str) -> int:
         """Open a file folder by folder, without following a link: none that was just put there leads out."""
@@ -137,6 +141,20 @@ class FolderSource:
             os.close(number)
             raise FileNotFoundError(path)
         return number
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is hidden or temporary."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def etag_of(found: os.stat_result) -> str:
+    """The etag of a file: it also changes with its permissions."""
+    return f"{_fingerprint(found)}-{found.st_ctime_ns}"
+
+
+def _fingerprint(found: os.stat_result) -> str:
+    return f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
 
 
 def _moment(seconds: float) -> datetime | None:

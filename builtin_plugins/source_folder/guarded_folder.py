@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from builtin_plugins.source_folder.access_rules import AccessRules, FileReaders
-from builtin_plugins.source_folder.folder import FolderSource
+from builtin_plugins.source_folder.folder import FolderSource, etag_of
 from builtin_plugins.source_folder.name_service import NameService, ServerGroup, ServerUser
 from builtin_plugins.sources.api import (
+    ItemFault,
     SourceDirectory,
     SourceGrant,
     SourceGroup,
@@ -61,6 +63,11 @@ class GuardedFolderSource(FolderSource):
     async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
         """By the files and the folders above them, up to the server's root. Raises SourceUnreachable."""
         return await asyncio.to_thread(self._grants, items)
+
+    def check(self, item: SourceItem, number: int) -> None:
+        """Only what was listed: its permissions were read after that, and those of later content were not."""
+        if etag_of(os.fstat(number)) != item.etag:
+            raise ItemFault("It was changed since it was listed")
 
     def _grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
         reading = self._reading = self._reading or _Reading(self._root, self._names)

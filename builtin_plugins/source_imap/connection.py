@@ -6,6 +6,7 @@ import imaplib
 import re
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -27,6 +28,10 @@ from builtin_plugins.sources.api import (
 
 _SECONDS: Final = 60.0
 _HEADERS: Final = "MESSAGE-ID REFERENCES IN-REPLY-TO SUBJECT FROM DATE"
+_IDLE_SECONDS: Final = 60.0
+_SILENT_SECONDS: Final = 600.0
+"""For so long, a server may say nothing of a folder; then the connection is made again."""
+_CHANGE: Final = re.compile(rb"\* (\d+ (EXISTS|EXPUNGE|FETCH .*\\Deleted)|VANISHED)", re.IGNORECASE)
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """What the answer to one command may be."""
 _NOT_NOW: Final = re.compile(r"\[(UNAVAILABLE|INUSE|LIMIT|SERVERBUG)\]", re.IGNORECASE)
@@ -43,6 +48,7 @@ class _CheckedIMAP(imaplib.IMAP4):
         self._addresses = addresses
         self._context = context
         self._left = _MOST_BYTES
+        self._is_idle, self._is_changed, self._until = False, False, 0.0
         super().__init__(host, port, _SECONDS)
 
     def begin(self) -> None:
@@ -58,7 +64,25 @@ class _CheckedIMAP(imaplib.IMAP4):
         """A line of an answer. Raises IMAP4.abort if that is too much."""
         line = super().readline()
         self._take(len(line))
+        if self._is_idle and line.startswith(b"* "):
+            self._is_changed = _CHANGE.match(line) is not None
+            if self._is_changed or time.monotonic() > self._until:
+                self._is_idle = False
+                self.send(b"DONE\r\n")
         return line
+
+    def idle(self) -> bool:
+        """Wait until messages come or go in the open folder, and return True; or for some minutes, as long as
+        the server says anything. Raises OSError, IMAP4.error.
+        """
+        self._is_idle, self._is_changed, self._until = True, False, time.monotonic() + _IDLE_SECONDS
+        self.socket().settimeout(_SILENT_SECONDS)
+        try:
+            _good(self.xatom("IDLE"))
+        finally:
+            self._is_idle = False
+        self.socket().settimeout(_SECONDS)
+        return self._is_changed
 
     def _take(self, size: int) -> None:
         self._left -= size
@@ -83,6 +107,10 @@ def _connected(addresses: Sequence[str], port: int, timeout: float | None) -> so
         with suppress(OSError):
             return socket.create_connection((address, port), timeout)
     return socket.create_connection((last, port), timeout)
+
+
+class SilentServer(SourceUnreachable):
+    """It has not answered for too long."""
 
 
 class MailConnection:
@@ -132,6 +160,30 @@ class MailConnection:
             except (imaplib.IMAP4.error, OSError):
                 server.shutdown()
 
+    def interrupt(self) -> None:
+        """End what waits for an answer in another thread."""
+        server = self._server
+        if server is not None:
+            with suppress(OSError):
+                server.socket().shutdown(socket.SHUT_RDWR)
+
+    def can_idle(self) -> bool:
+        """Whether the server says by itself that messages come and go."""
+        found = self._command(lambda server: _good(server.capability()))
+        return b"IDLE" in b" ".join(line for line in found if line).upper().split()
+
+    def idle(self) -> bool:
+        """Wait until something changes in the open folder, and return True; for some minutes at most."""
+        try:
+            return self._command(lambda server: server.idle())
+        except SilentServer:
+            return False
+
+    def state(self, folder: str) -> str:
+        """A text that differs once messages have come or gone in a folder."""
+        names = "(MESSAGES UIDNEXT UIDVALIDITY)"
+        return str(self._command(lambda server: _good(server.status(folder.encode("latin-1"), names))))  # type: ignore[arg-type]
+
     def folders(self) -> list[MailFolder]:
         """All folders."""
         return self._command(lambda server: read_folders(_good(server.list())))
@@ -176,7 +228,7 @@ class MailConnection:
                 return bytes(entry[1])
         return None
 
-    def _command(self, ask: Callable[[imaplib.IMAP4], Answer]) -> Answer:
+    def _command(self, ask: Callable[[_CheckedIMAP], Answer]) -> Answer:
         server = self._server
         if server is None:
             raise SourceUnreachable("The connection to the mail server is closed")
@@ -204,6 +256,8 @@ def _translated() -> Iterator[None]:
         yield
     except ssl.SSLCertVerificationError as error:
         raise SourceMisplaced(f"The mail server's certificate is not good: {error.verify_message}") from None
+    except TimeoutError as error:
+        raise SilentServer(f"The mail server does not answer ({type(error).__name__})") from None
     except (imaplib.IMAP4.abort, OSError) as error:
         raise SourceUnreachable(f"The mail server does not answer ({type(error).__name__})") from None
     except (imaplib.IMAP4.error, ReplyBroken, ValueError) as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import Message
@@ -16,9 +16,11 @@ from typing import Final, TypeVar
 from pydantic import SecretStr
 
 from builtin_plugins.source_imap.connection import MailConnection
+from builtin_plugins.source_imap.folders import selected_folders
 from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
 from builtin_plugins.source_imap.replies import MailFolder, MailMessage
 from builtin_plugins.source_imap.settings import ImapSettings
+from builtin_plugins.source_imap.watching import watch_messages
 from builtin_plugins.sources.api import (
     GoneItem,
     ItemVanished,
@@ -36,9 +38,6 @@ from builtin_plugins.sources.api import (
 from kernel.sdk import OutgoingError, Platform, split_list
 from kernel.sdk.outgoing import CheckedResolver, Destinations
 
-_LEFT_OUT: Final = frozenset({"\\drafts", "\\junk", "\\trash", "\\all", "\\flagged", "\\important"})
-"""Special folders (RFC 6154): those that nobody looks for documents in, and those of messages elsewhere."""
-_CLOSED: Final = frozenset({"\\noselect", "\\nonexistent"})
 _BATCH: Final = 200
 _PIECE: Final = 1024 * 1024
 _LONGEST_NAME: Final = 120
@@ -64,7 +63,7 @@ class MailboxSource:
     async def documents(self, since: str | None) -> Listing:
         """All messages, or what has come and gone since the last listing. Raises SourceFault."""
         known, current = _known_of(since), Known()
-        for folder in self._selected_folders(await self._ask(self._connection.folders)):
+        for folder in selected_folders(await self._ask(self._connection.folders), self._settings):
             validity, numbers = await self._ask(partial(self._numbers, folder))
             before, had = known.get(folder.quoted, (validity, set[int]()))
             current[folder.quoted] = (validity, numbers)
@@ -80,16 +79,6 @@ class MailboxSource:
             for uid in sorted(had - numbers if now == validity else had):
                 yield GoneItem(self._identity(name, validity, uid))
         yield ListingEnd(_cursor_of(current), only_changes=since is not None)
-
-    def _selected_folders(self, folders: Sequence[MailFolder]) -> list[MailFolder]:
-        open_ones = [one for one in folders if not one.flags & _CLOSED]
-        wanted = self._settings.folder_names
-        if not wanted:
-            return [one for one in open_ones if not one.flags & _LEFT_OUT]
-        missing = wanted - {one.name for one in open_ones}
-        if missing:
-            raise SourceMisplaced(f"The mailbox has no folder '{min(missing)}'")
-        return [one for one in open_ones if one.name in wanted]
 
     def _numbers(self, folder: MailFolder) -> tuple[int, set[int]]:
         self._connection.leave()
@@ -208,16 +197,34 @@ async def _permitted(platform: Platform, host: str, port: int) -> list[str]:
 @asynccontextmanager
 async def open_mailbox(setup: SourceSetup) -> AsyncIterator[MailboxSource]:
     """Open a source of this kind; it connects when it is first asked. Raises SourceFault."""
-    settings = ImapSettings.model_validate(setup.settings.model_dump())
-    addresses = await _permitted(setup.platform, settings.host, settings.port)
-    connection = MailConnection(settings, addresses)
-    password = (setup.secret or SecretStr("")).get_secret_value()
+    connection, settings, password = await _connection_of(setup)
     try:
         yield MailboxSource(connection, settings, password)
     finally:
         await asyncio.to_thread(connection.close)
 
 
+async def watch_mailbox(setup: SourceSetup) -> AsyncGenerator[None]:
+    """Changes of such a source. Raises SourceFault."""
+    async with aclosing(watch_messages(*await _connection_of(setup))) as changes:
+        async for _ in changes:
+            yield
+
+
+async def _connection_of(setup: SourceSetup) -> tuple[MailConnection, ImapSettings, str]:
+    settings = ImapSettings.model_validate(setup.settings.model_dump())
+    addresses = await _permitted(setup.platform, settings.host, settings.port)
+    password = (setup.secret or SecretStr("")).get_secret_value()
+    return MailConnection(settings, addresses), settings, password
+
+
 IMAP: Final = SourceKind(
-    "imap", "Mailbox (IMAP)", ImapSettings, open_mailbox, secret="Password", guarded=True, personal=True
+    "imap",
+    "Mailbox (IMAP)",
+    ImapSettings,
+    open_mailbox,
+    secret="Password",
+    guarded=True,
+    personal=True,
+    watch=watch_mailbox,
 )

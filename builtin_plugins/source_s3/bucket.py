@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from builtin_plugins.source_s3.addresses import SignedAddresses
 from builtin_plugins.source_s3.pages import BucketObject, BucketPage, PageBroken, read_code, read_page
+from builtin_plugins.source_s3.readers import PrefixReaders
 from builtin_plugins.source_s3.settings import S3SourceSettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -20,13 +22,16 @@ from builtin_plugins.sources.api import (
     Listing,
     ListingEnd,
     ListingIncomplete,
+    SourceDirectory,
     SourceFault,
+    SourceGrant,
     SourceItem,
     SourceKind,
     SourceMisplaced,
     SourceSetup,
     SourceUnreachable,
     call_server,
+    clock_difference,
     item_pieces,
 )
 from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, OutgoingReply
@@ -40,6 +45,9 @@ _OF_CONTENT: Final = re.compile(r"[0-9a-f]{32}")
 _ETAG: Final = re.compile(r"[0-9a-f]{32}(-[0-9]{1,5})?")
 _ODD_NAME: Final = "its name has parts that servers leave out of addresses ('.' or '..')"
 _KEYS: Final = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
+_SKEWED: Final = "RequestTimeTooSkewed"
+_MOST_SKEW: Final = 300.0
+"""Seconds; servers bear up to 15 minutes, and addresses are valid for as long."""
 _REASONS: Final = {
     "NoSuchBucket": "There is no such bucket",
     "PermanentRedirect": "The bucket is in another region",
@@ -66,7 +74,7 @@ class S3Source:
             page = await self._page(token, version)
             for one in page.objects:
                 if not one.key.endswith("/"):  # stands for a folder
-                    yield self._item(one)
+                    yield self.item(one)
             token, version = page.next_token, page.next_version
             start = token or version
             if start is None:
@@ -91,7 +99,8 @@ class S3Source:
             except (OutgoingError, PageBroken) as error:
                 raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
 
-    def _item(self, found: BucketObject) -> SourceItem:
+    def item(self, found: BucketObject) -> SourceItem:
+        """An object of a listing as an item."""
         fingerprint = f"{found.etag} {found.size}" if _OF_CONTENT.fullmatch(found.etag) else None
         return SourceItem(
             identity=found.key,
@@ -118,6 +127,37 @@ class S3Source:
             yield item_pieces(reply)
 
 
+class GuardedS3Source(S3Source):
+    """A bucket whose settings say who may read what is below a prefix."""
+
+    def __init__(
+        self, client: OutgoingClient, settings: S3SourceSettings, addresses: SignedAddresses
+    ) -> None:
+        super().__init__(client, settings, addresses)
+        self._readers = PrefixReaders(settings.readers, settings.groups)
+        self._keys: set[str] | None = None
+
+    def item(self, found: BucketObject) -> SourceItem:
+        """The same with its readers."""
+        return replace(super().item(found), grant=self._readers.of(found.key))
+
+    async def rights_mark(self) -> str | None:
+        """A digest of the settings: nothing else says who may read an object."""
+        return self._readers.mark()
+
+    async def directory(self) -> SourceDirectory:
+        """The people and groups that the settings name."""
+        return self._readers.directory()
+
+    async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
+        """By their names, as far as they are in the bucket, which is listed once. Raises SourceFault."""
+        if self._keys is None:
+            listed = [one async for one in self.documents(None) if isinstance(one, SourceItem)]
+            self._keys = {one.identity for one in listed}
+        there = (one.identity for one in items if one.identity in self._keys)
+        return {key: self._readers.of(key) for key in there}
+
+
 def _as_listed(item: SourceItem) -> dict[str, str]:
     """The condition that the object is still what was listed."""
     etag, _, _ = item.etag.partition(" ")
@@ -127,8 +167,8 @@ def _as_listed(item: SourceItem) -> dict[str, str]:
 async def _fault_of(reply: OutgoingReply) -> SourceFault:
     """Why there is no listing."""
     code = await _code_of(reply)
-    if code == "RequestTimeTooSkewed":
-        return SourceUnreachable("The clocks of the S3 server and of this one are too far apart")
+    if (skew := _skew_fault(reply, code)) is not None:
+        return skew
     if code in _REASONS or 300 <= reply.status < 400:
         return SourceMisplaced(_REASONS.get(code, "The bucket is at another address, or in another region"))
     if code in _KEYS or reply.status in (401, 403):
@@ -141,6 +181,8 @@ async def _fault_of(reply: OutgoingReply) -> SourceFault:
 async def _item_fault(reply: OutgoingReply) -> Exception:
     """Why an object can't be read."""
     code = await _code_of(reply)
+    if (skew := _skew_fault(reply, code)) is not None:
+        return skew
     if code in _KEYS or reply.status == 401:
         return CredentialRefused(f"The S3 server refuses the keys ({code})")
     if reply.status == 404:
@@ -148,6 +190,22 @@ async def _item_fault(reply: OutgoingReply) -> Exception:
     if code == "InvalidObjectState":
         return ItemUnsuitable("It is archived, and must be restored before it can be read")
     return ItemFault(f"The S3 server answered {reply.status} {code}".rstrip())
+
+
+def _skew_fault(reply: OutgoingReply, code: str) -> SourceFault | None:
+    """A fault if clocks are the reason of a refusal: servers call signed addresses expired or not yet valid,
+    which reads as if the keys were wrong.
+    """
+    if code != _SKEWED and reply.status not in (400, 401, 403):
+        return None
+    seconds = clock_difference(reply)
+    if code != _SKEWED and (seconds is None or abs(seconds) < _MOST_SKEW):
+        return None
+    by = "too far apart" if seconds is None else f"{abs(seconds) / 60:.0f} minutes apart"
+    return SourceUnreachable(
+        f"The clocks of the S3 server and of this one are {by}, so it refuses what is signed; set the one "
+        "that is wrong, for example by NTP"
+    )
 
 
 async def _code_of(reply: OutgoingReply) -> str:
@@ -163,7 +221,14 @@ async def open_s3(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     settings = S3SourceSettings.model_validate(setup.settings.model_dump())
     addresses = await asyncio.to_thread(SignedAddresses, settings, setup.secret)
     async with setup.platform.resource(OUTGOING).client("source_s3") as client:
-        yield S3Source(client, settings, addresses)
+        yield (GuardedS3Source if settings.readers else S3Source)(client, settings, addresses)
 
 
-S3: Final = SourceKind("s3", "S3 bucket", S3SourceSettings, open_s3, secret="Secret access key")
+S3: Final = SourceKind(
+    "s3",
+    "S3 bucket",
+    S3SourceSettings,
+    open_s3,
+    secret="Secret access key",
+    guarded=lambda settings: bool(S3SourceSettings.model_validate(settings.model_dump()).readers),
+)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from yarl import URL
+
+from builtin_plugins.source_s3.readers import PrefixReaders
 
 
 def _endpoint(value: str) -> str:
@@ -17,6 +19,10 @@ def _endpoint(value: str) -> str:
     if url.query_string or url.fragment or url.path.strip("/"):
         raise ValueError("expected an address without a path; the bucket has a field of its own")
     return value.rstrip("/")
+
+
+Line: TypeAlias = Annotated[str, StringConstraints(max_length=2_000)]
+_MOST_LINES: Final = 500
 
 
 class S3SourceSettings(BaseModel):
@@ -60,3 +66,26 @@ class S3SourceSettings(BaseModel):
         title="Read by version",
         description="In a bucket with versioning, each document names its version, and exactly that is read.",
     )
+    readers: list[Line] = Field(
+        [],
+        title="Readers",
+        max_length=_MOST_LINES,
+        json_schema_extra={"format": "lines"},
+        description="A line for each prefix, such as hr/ = @hr, ann@example.org; * is everybody. The "
+        "longest prefix decides. Everybody who sees the knowledge base reads all when empty.",
+    )
+    groups: list[Line] = Field(
+        [],
+        title="Groups",
+        max_length=_MOST_LINES,
+        json_schema_extra={"format": "lines"},
+        description="A line for each group, such as hr = ann@example.org, bob@example.org. What other groups "
+        "are here is said in the source's table of counterparts.",
+    )
+
+    @model_validator(mode="after")
+    def _readers_known(self) -> Self:
+        PrefixReaders(self.readers, self.groups)
+        if self.groups and not self.readers:
+            raise ValueError("groups have a meaning only with readers")
+        return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from builtin_plugins.source_webdav.server import WEBDAV
+from builtin_plugins.source_webdav.kind import WEBDAV
 from builtin_plugins.sources.api import SourceKind
 from kernel.sdk import Plugin, hookimpl
 

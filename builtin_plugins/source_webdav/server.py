@@ -4,67 +4,33 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import unquote
 
-from aiohttp import encode_basic_auth, hdrs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from aiohttp import hdrs
 from yarl import URL
 
 from builtin_plugins.source_webdav.multistatus import PROPFIND, DavMember, ListingBroken, MemberReader
 from builtin_plugins.sources.api import (
     ABSENT,
     CredentialRefused,
-    DocumentSource,
     ItemFault,
     ItemVanished,
     Listing,
     ListingEnd,
     ListingIncomplete,
     SourceItem,
-    SourceKind,
     SourceMisplaced,
-    SourceSetup,
     SourceUnreachable,
     call_server,
     item_pieces,
 )
-from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, OutgoingReply
+from kernel.sdk import CallLimits, OutgoingClient, OutgoingError, OutgoingReply
 
 _LISTING: Final = CallLimits(total_seconds=300, silence_seconds=60, body_bytes=256 * 1024 * 1024)
 _FILE: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40)
 _DEPTH, _FOLDERS = 100, 50_000
 _HEADERS: Final = {"Depth": "1", hdrs.CONTENT_TYPE: "application/xml; charset=utf-8"}
-
-
-def _address(value: str) -> str:
-    url = URL(value)
-    if url.user or url.password:
-        raise ValueError("the address must hold no user or password; give them in their own fields")
-    if url.scheme not in ("http", "https") or not url.host or url.query_string or url.fragment:
-        raise ValueError("expected https://host/folder")
-    return value
-
-
-class WebdavSettings(BaseModel):
-    """What a source of this kind is."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    url: Annotated[str, AfterValidator(_address)] = Field(
-        ...,
-        title="Address",
-        min_length=1,
-        max_length=1000,
-        description="The folder. Nextcloud: https://host/remote.php/dav/files/USER/folder",
-    )
-    user: str = Field(
-        "",
-        title="User",
-        max_length=255,
-        pattern=r"^[^:\x00-\x1f]*$",
-        description="Sent with the password; none when empty.",
-    )
 
 
 class WebdavSource:
@@ -76,6 +42,8 @@ class WebdavSource:
         self._root = root
         self._headers = headers
         self._above = unquote(root.raw_path)
+        self.is_exact = False
+        """Whether only what was listed is read: rights were read after that, not those of later content."""
 
     async def documents(self, since: str | None) -> Listing:
         """All files below the folder. Raises SourceFault."""
@@ -112,6 +80,20 @@ class WebdavSource:
             except (OutgoingError, ListingBroken) as error:
                 raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
 
+    async def tag(self) -> str:
+        """The etag of the folder itself. Raises SourceFault."""
+        reader, headers = MemberReader(), {**_HEADERS, "Depth": "0"}
+        async with await self._call("PROPFIND", self._root, _LISTING, headers, PROPFIND) as reply:
+            _check_listing(reply)
+            try:
+                found = [one.etag for one in reader.feed(await reply.read()) if one.is_folder]
+                reader.close()
+            except (OutgoingError, ListingBroken) as error:
+                raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
+        if len(found) != 1 or found[0] is None:
+            raise ListingIncomplete("The server does not say which version the folder is of")
+        return found[0]
+
     def _path_of(self, folder: URL, member: DavMember) -> str | None:
         """Its path on the server, folders with a slash at the end; None if it is not below the source."""
         try:
@@ -147,7 +129,11 @@ class WebdavSource:
     @asynccontextmanager
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a file. Raises ItemFault, SourceFault."""
-        async with await self._call("GET", self._url_of(item.path), _FILE) as reply:
+        tag, _, _ = item.etag.partition(" ")
+        headers = {hdrs.IF_MATCH: tag} if self.is_exact else {}
+        async with await self._call("GET", self._url_of(item.path), _FILE, headers) as reply:
+            if reply.status == 412:
+                raise ItemFault("It was changed since it was listed")
             if reply.status in ABSENT:
                 raise ItemVanished("It was deleted since it was listed")
             if reply.status == 401:
@@ -184,19 +170,3 @@ def _check_listing(reply: OutgoingReply) -> None:
     if status >= 500:
         raise SourceUnreachable(f"The server answered {status}")
     raise SourceMisplaced(f"No WebDAV server answers at this address (it answered {status})")
-
-
-@asynccontextmanager
-async def open_webdav(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
-    """Open a source of this kind."""
-    settings = WebdavSettings.model_validate(setup.settings.model_dump())
-    headers = dict[str, str]()
-    if settings.user or setup.secret is not None:
-        password = setup.secret.get_secret_value() if setup.secret is not None else ""
-        headers[hdrs.AUTHORIZATION] = encode_basic_auth(settings.user, password)
-    root = URL(settings.url)
-    async with setup.platform.resource(OUTGOING).client("source_webdav") as client:
-        yield WebdavSource(client, root if root.raw_path.endswith("/") else root / "", headers)
-
-
-WEBDAV: Final = SourceKind("webdav", "WebDAV or Nextcloud", WebdavSettings, open_webdav, secret="Password")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from builtin_plugins.sources.calling import ABSENT as ABSENT
 from builtin_plugins.sources.calling import call_server as call_server
+from builtin_plugins.sources.calling import clock_difference as clock_difference
 from builtin_plugins.sources.calling import item_pieces as item_pieces
 from builtin_plugins.sources.calling import seconds_to_wait as seconds_to_wait
 from builtin_plugins.sources.protocol import CredentialRefused as CredentialRefused

@@ -70,6 +70,14 @@ async def item_pieces(reply: OutgoingReply) -> AsyncIterator[bytes]:
         raise ItemFault(f"The server did not send all of it: {error}") from None
 
 
+def clock_difference(reply: OutgoingReply) -> float | None:
+    """How many seconds a server's clock is ahead of the one here; None if its answer does not say."""
+    try:
+        return parsedate_to_datetime(reply.headers.get(hdrs.DATE, "")).timestamp() - time.time()
+    except (ValueError, TypeError):
+        return None
+
+
 def seconds_to_wait(text: str | None) -> float:
     """The seconds that a `Retry-After` asks for, which may be a date (RFC 9110, section 10.2.3)."""
     if not text:

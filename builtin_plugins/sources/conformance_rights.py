@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final, cast
 
 import pytest
 
-from builtin_plugins.sources.conformance import Blocks, SourceConformance, SourceWorld
+from builtin_plugins.sources.conformance import Blocks, SourceConformance, SourceWorld, read_item
 from builtin_plugins.sources.protocol import (
     GuardedSource,
+    ItemFault,
     SourceDirectory,
     SourceFault,
     SourceGrant,
@@ -155,6 +156,21 @@ class GuardedConformance(SourceConformance):
             grants = await cast("GuardedSource", opened).grants(items)
         left = {one.path for one in items if grants.get(one.identity, SourceGrant()) != SourceGrant()}
         assert left == {second}
+
+    async def test_new_content_has_no_earlier_readers(self, world: GuardedWorld) -> None:
+        """Content and permission that change together after both were read: the new content is not given."""
+        ann, bob, _ = world.people
+        [path] = await self._put(world, SourceGrant([ann]))
+        async with world.opened() as opened:
+            source = cast("GuardedSource", opened)
+            [item] = [one async for one in source.documents(None) if isinstance(one, SourceItem)]
+            await source.grants([item])
+            await world.put(path, b"For others alone.")
+            await world.grant(path, SourceGrant([bob]))
+            await world.settle()
+            with suppress(ItemFault):
+                assert await read_item(source, item) == path.encode()
+        assert await read_readers(world) == {path: {bob}}
 
     async def test_a_mark_differs_after_every_change(self, world: GuardedWorld) -> None:
         """And not without one, or nothing would be spared; a source that has none says None."""

@@ -50,10 +50,14 @@ class SourceRecord(Base):
     rights_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
     rights_mark: Mapped[str | None] = mapped_column(Text)
     rights_pass: Mapped[str | None] = mapped_column(String(36))
-    """The latest reading of permissions; an earlier one writes no longer."""
+    """The latest reading of permissions, until it ends; an earlier one writes no longer."""
     rights_problem: Mapped[str | None] = mapped_column(Text)
     is_closed: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether nobody may read its documents, because its permissions were not read for too long."""
+    watcher: Mapped[str | None] = mapped_column(String(36))
+    """The process that watches it."""
+    watched_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    watch_problem: Mapped[str | None] = mapped_column(Text)
 
 
 class ItemRecord(Base):

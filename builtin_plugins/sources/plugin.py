@@ -20,6 +20,7 @@ from builtin_plugins.sources.services.rights.leaks import find_leaks
 from builtin_plugins.sources.services.rights.refreshing import FOLLOW_ACCOUNTS, REFRESH_RIGHTS, note_account
 from builtin_plugins.sources.services.running import RUN_SOURCE
 from builtin_plugins.sources.services.runs import TICK
+from builtin_plugins.sources.services.watching import SOURCE_WATCHES, open_watches
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import (
     Diagnostic,
@@ -76,7 +77,11 @@ class SourcesPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(SOURCE_KINDS, open_kinds), Resource(RIGHTS_CLOCK, open_clock)]
+        return [
+            Resource(SOURCE_KINDS, open_kinds),
+            Resource(RIGHTS_CLOCK, open_clock),
+            Resource(SOURCE_WATCHES, open_watches),
+        ]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:

@@ -164,6 +164,10 @@ class SourceKind:
     is, if it takes one ("Access token"). `guarded`: it has permissions of its own, always or with these
     settings, and `open` gives a GuardedSource. `personal`: what is in it is one account's, so that nobody
     says by hand who the people there are here. `open` may raise SourceFault.
+
+    `watch` yields once it watches the source, and then whenever something may have changed there, in content
+    or permissions, until it is closed; changes while nobody asks for the next one are one. It may raise
+    SourceFault, also if there is no way to watch this source.
     """
 
     name: str
@@ -173,6 +177,7 @@ class SourceKind:
     secret: str | None = None
     guarded: bool | Callable[[BaseModel], bool] = False
     personal: bool = False
+    watch: Callable[[SourceSetup], AsyncGenerator[None, None]] | None = None
 
     def is_guarded(self, settings: BaseModel) -> bool:
         """Whether a source with these settings has permissions of its own."""

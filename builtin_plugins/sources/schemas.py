@@ -141,6 +141,8 @@ class SourceOut(BaseModel):
     items: dict[str, int] = Field(description="Its items by state.")
     is_guarded: bool = Field(description="Whether its documents have the readers that they have there.")
     rights_seconds: int | None = Field(description="How often its permissions are read between runs.")
+    is_watched: bool = Field(description="Whether changes there are noticed at once.")
+    watch_problem: str | None = Field(description="Why they are not, although the source could say so.")
 
 
 class SourcesOut(BaseModel):

@@ -27,6 +27,7 @@ class SourceRightsOut(BaseModel):
     groups: int
     groups_unmapped: int
     unreadable: int = Field(description="Documents that nobody may read here.")
+    by_hand: bool = Field(description="Whether the owner may say who people and groups are: not of a mailbox")
 
 
 class PrincipalQuery(PageQuery):

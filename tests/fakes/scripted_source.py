@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -42,6 +43,7 @@ class Shelf:
     `opening` may raise a fault when this many items were listed, or this path is opened; `cut` ends the
     listing after so many items, without its end. With a `cursor`, a listing that begins there has no changes.
     `grants` are by path; `reading_rights` may raise a fault when it is called with what is read.
+    `changes` wakes whoever watches; `watching` may raise a fault when somebody begins to.
     """
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -60,6 +62,8 @@ class Shelf:
     grants_listed: bool = False
     mark: str | None = None
     reading_rights: Callable[[str], object] = lambda _: None
+    changes: asyncio.Event = field(default_factory=asyncio.Event)
+    watching: Callable[[], object] = lambda: None
     secrets: list[str | None] = field(default_factory=list)
 
 
@@ -137,7 +141,14 @@ class ScriptedSources(Plugin):
     @hookimpl
     def register_sources(self) -> Sequence[SourceKind]:
         return [
-            SourceKind("scripted", "Scripted", ScriptedSettings, self._open, secret="Password"),
+            SourceKind(
+                "scripted",
+                "Scripted",
+                ScriptedSettings,
+                self._open,
+                secret="Password",
+                watch=self._watch,
+            ),
             SourceKind(
                 "secretive",
                 "Secretive",
@@ -154,6 +165,14 @@ class ScriptedSources(Plugin):
         shelf = self.shelves[setup.settings.model_dump()["shelf"]]
         shelf.secrets.append(None if setup.secret is None else setup.secret.get_secret_value())
         yield ShelfSource(shelf)
+
+    async def _watch(self, setup: SourceSetup) -> AsyncGenerator[None]:
+        shelf = self.shelves[setup.settings.model_dump()["shelf"]]
+        shelf.watching()
+        while True:
+            shelf.changes.clear()
+            yield
+            await shelf.changes.wait()
 
     @asynccontextmanager
     async def _open_guarded(self, setup: SourceSetup) -> AsyncIterator[DocumentSource]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, literal, select
+from sqlalchemy import ColumnElement, Select, exists, literal, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.errors import (
@@ -14,7 +14,7 @@ from builtin_plugins.evaluation.errors import (
     RunNotFound,
     SetNotFound,
 )
-from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet, Run
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionDocument, QuestionSet, Run
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Platform, Scope, scope_of
 
@@ -40,7 +40,11 @@ class EvaluationSight:
         """The condition for questions: not those that were made from documents that may not be read."""
         spec, column = rag.select_readable_documents, EvaluationQuestion.document_id
         found = self._platform.hooks.ask_now(spec, platform=self._platform, scope=self._scope)
-        return column.is_(None) if found is None else column.is_(None) | column.in_(found)
+        if found is None:
+            return column.is_(None)
+        other = QuestionDocument.question_id == EvaluationQuestion.id
+        closed = exists().where(other, QuestionDocument.document_id.not_in(found))
+        return column.is_(None) | (column.in_(found) & ~closed)
 
     def of_base(self, column: Any, base: str | None) -> ColumnElement[bool]:
         """The condition for rows of visible knowledge bases, or only of this one if it is visible."""

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation import api
 from builtin_plugins.evaluation.errors import CandidateNotFound
-from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionDocument, QuestionSet
 from builtin_plugins.evaluation.schemas import Accepted, Added, CandidateOut
 from builtin_plugins.evaluation.services.access import EvaluationSight, sight_of
 from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
@@ -39,12 +39,12 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
         candidate = candidates.get(one.turn_id)
         if candidate is None:
             raise CandidateNotFound(f"There is no candidate {one.turn_id}")
-        passages = one.passages
+        passages, made_from = one.passages, list[str]()
         if not one.expects:
             if candidate.rating == "down" or not candidate.passages:
                 message = "give what is expected: this answer was rated down, or cites nothing"
                 raise Unprocessable.field(("body", "candidates", at), message, one.turn_id)
-            passages = candidate.passages
+            passages, made_from = candidate.passages, candidate.documents
         rows.append(
             EvaluationQuestion(
                 question=candidate.question,
@@ -53,7 +53,8 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
                 answers=one.answers,
                 unanswerable=one.unanswerable,
                 origin="rated",
-                document_id=None if one.expects or len(candidate.documents) != 1 else candidate.documents[0],
+                document_id=next(iter(made_from), None),
+                others=[QuestionDocument(document_id=other) for other in made_from[1:]],
             )
         )
 

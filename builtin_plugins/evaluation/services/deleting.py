@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionDocument, QuestionSet
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Unit
 
@@ -18,7 +18,7 @@ def remove(unit: Unit, base: str, document_id: str | None) -> Sequence[rag.Remov
     if document_id is None:
         unit.session.execute(delete(QuestionSet).where(QuestionSet.knowledge_base_id == base))
     else:
-        unit.session.execute(delete(EvaluationQuestion).where(EvaluationQuestion.document_id == document_id))
+        unit.session.execute(delete(EvaluationQuestion).where(_made_from(document_id)))
     return [rag.RemovedPart(place, number) for place, number in counts.items()]
 
 
@@ -27,5 +27,10 @@ def count(session: Session, base: str, document_id: str | None) -> dict[str, int
     if document_id is None:
         sets = select(func.count()).where(QuestionSet.knowledge_base_id == base)
         return {"evaluation_sets": session.scalar(sets) or 0}
-    made = select(func.count()).where(EvaluationQuestion.document_id == document_id)
+    made = select(func.count()).select_from(EvaluationQuestion).where(_made_from(document_id))
     return {"evaluation_questions": session.scalar(made) or 0}
+
+
+def _made_from(document_id: str) -> ColumnElement[bool]:
+    others = select(QuestionDocument.question_id).where(QuestionDocument.document_id == document_id)
+    return (EvaluationQuestion.document_id == document_id) | EvaluationQuestion.id.in_(others)

@@ -18,12 +18,17 @@ def of_kept_documents(
     A later deletion finds the questions in the database, and removes them.
     """
     listed = list(rows)
-    wanted = sorted({row.document_id for row in listed if row.document_id is not None})
+    wanted = sorted({one for row in listed for one in _documents(row)})
     if not wanted:
         return listed
     spec = rag.hold_documents
     held = platform.hooks.ask_now(
         spec, platform=platform, unit=unit, knowledge_base_id=base, document_ids=wanted
     )
-    there = {None, *(held or ())}
-    return [row for row in listed if row.document_id in there]
+    return [row for row in listed if _documents(row) <= set(held or ())]
+
+
+def _documents(row: EvaluationQuestion) -> set[str]:
+    """What it was made from."""
+    first = set[str]() if row.document_id is None else {row.document_id}
+    return first | {one.document_id for one in row.others}

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
-from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionDocument, QuestionSet
 from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
 from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
 from kernel.sdk import Platform, Unit, Unprocessable, utc_now
 
 PART = "evaluation"
 _MOST_SETS = 1000
+_MOST_OTHERS = 100
+
+DocumentId: TypeAlias = Annotated[str, Field(max_length=36)]
 
 
 class _QuestionRow(QuestionIn):
-    origin: Literal["uploaded", "generated"]
-    document_id: Annotated[str, Field(max_length=36)] | None
+    origin: Literal["uploaded", "generated", "rated"]
+    document_id: DocumentId | None
+    others: Annotated[list[DocumentId], Field(max_length=_MOST_OTHERS)] = []
 
 
 class _SetRow(BaseModel):
@@ -46,10 +50,15 @@ def write_out(session: Session, base: str) -> Mapping[str, Any]:
 
 
 def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
+    mine = select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id)
     rows = session.scalars(
-        select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id).order_by(EvaluationQuestion.id)
+        mine.options(selectinload(EvaluationQuestion.others)).order_by(EvaluationQuestion.id)
     )
-    return [{name: getattr(row, name) for name in _QuestionRow.model_fields} for row in rows]
+    return [
+        {name: getattr(row, name) for name in _QuestionRow.model_fields}
+        | {"others": [one.document_id for one in row.others]}
+        for row in rows
+    ]
 
 
 def read_in(
@@ -80,9 +89,10 @@ def read_in(
 def _renamed(row: _QuestionRow, set_id: str, renamed: Mapping[str, str]) -> EvaluationQuestion:
     """Replace the ids of documents and passages by those here; names and texts stay the same."""
     return EvaluationQuestion(
-        **row.model_dump(exclude={"documents", "passages", "document_id"}),
+        **row.model_dump(exclude={"documents", "passages", "document_id", "others"}),
         set_id=set_id,
         documents=[renamed.get(one, one) for one in row.documents],
         passages=[renamed.get(one, one) for one in row.passages],
         document_id=None if row.document_id is None else renamed.get(row.document_id),
+        others=[QuestionDocument(document_id=renamed.get(one, one)) for one in dict.fromkeys(row.others)],
     )

@@ -17,7 +17,7 @@ from builtin_plugins.openai_files.schemas import FileOut, FileQuery
 from builtin_plugins.openai_files.services.retries import RETRIED
 from builtin_plugins.openai_files.settings import OpenAIFilesSettings
 from builtin_plugins.rag import api as rag
-from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, utc_now
+from kernel.sdk import Account, Caller, Platform, Scope, Unauthorized, Unit, scope_of, utc_now
 from kernel.sdk.http import ReceivedFile
 
 _MEGABYTE: Final = 1024 * 1024
@@ -26,7 +26,7 @@ _MEGABYTE: Final = 1024 * 1024
 async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry: bool) -> FileOut:
     """Keep a file; it is durable when this returns. A retry of the same upload is the same file.
 
-    Raises StorageLimit.
+    Raises StorageLimit, and Unauthorized if the account was deleted meanwhile.
     """
     limit = caller.platform.settings_of(OpenAIFilesSettings).openai_files_account_mb * _MEGABYTE
     wanted = UploadedFile(
@@ -41,6 +41,7 @@ async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry:
     )
 
     def write(unit: Unit) -> FileOut:
+        _hold_owner(unit, caller)
         unit.lock(f"openai_files.usage.{wanted.owner_id}")
         found = _uploaded_before(unit.session, wanted) if is_retry else None
         if found is None:
@@ -50,6 +51,16 @@ async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry:
         return render(found or wanted)
 
     return await caller.platform.database.write(write)
+
+
+def _hold_owner(unit: Unit, caller: Caller) -> None:
+    """Keep the account until the end of the unit: a deletion comes later, and finds the file."""
+    if caller.id is None:
+        return
+    mine = (Account.id == caller.id) & Account.deleted_at.is_(None)
+    held = select(Account.id).where(mine).with_for_update(read=True)
+    if unit.session.scalar(held) is None:
+        raise Unauthorized("The account has been deleted")
 
 
 def _uploaded_before(session: Session, wanted: UploadedFile) -> UploadedFile | None:

@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 
 from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
+from builtin_plugins.rag.models import INGESTING
 from cli.client import Client, SessionLost, signed_in
 from cli.failures import CommandFailed, ExitCode, Missing
 from kernel.sdk.http import clean_name
@@ -27,7 +28,6 @@ _LOOK_EVERY = 1.0
 _PAGE = 500
 _EDITED_AT_ONCE = 1_000
 _BASES = "/v1/rag/knowledge-bases"
-_KIND = "rag.ingest_document"
 _UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
 # They turn the direction of writing: "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -267,7 +267,7 @@ class _Upload:
         """The progress of documents being read, the longest first; empty unless it is shown."""
         if not going or not self._bars.are_seen:
             return []
-        running = pages(self._client, "/v1/jobs", status="running", kind=_KIND)
+        running = pages(self._client, "/v1/jobs", status="running", kind=INGESTING)
         found = [(job["subject"], job["progress"]) async for job in running if job["subject"] in going]
         shown = [
             IngestReading(key, _plain(going[key]), one["done"], one["total"], one["unit"])

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
 from builtin_plugins.rag.models import (
+    INGESTING,
     TRASH,
     Audience,
     AudienceReader,
@@ -24,6 +25,7 @@ from builtin_plugins.rag.models import (
 )
 from builtin_plugins.rag.services.identities import CURRENT, identity_for
 from kernel.sdk import Unit
+from kernel.sdk.jobs import JobRecord
 from kernel.sdk.storage import insert_new
 
 LONGEST_HOLDER: Final = 100
@@ -118,9 +120,18 @@ def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str 
             session.execute(these.values(audience_id=audience))
             trashed = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
             session.execute(trashed.values(audience_id=audience))
+            if audience is not None:
+                _release_jobs(session, some)
             inner.update(_members(session, mine, some))  # also of those that had it: their members may not
         level = sorted(inner - done)
     return len(changed)
+
+
+def _release_jobs(session: Session, ids: Sequence[str]) -> None:
+    """Let jobs that read documents belong to nobody: owners see theirs, with names of files inside."""
+    of_documents = (JobRecord.name == INGESTING) & JobRecord.subject.in_(ids)
+    owned = of_documents & JobRecord.owner_id.is_not(None)
+    session.execute(update(JobRecord).where(owned).values(owner_id=None))
 
 
 def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) -> list[str]:

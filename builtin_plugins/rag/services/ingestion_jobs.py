@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import select
 
 from builtin_plugins.documents.api import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, UnparsableDocument
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import INGESTING, Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import (
     Gone,
     IngestPayload,
@@ -72,7 +72,7 @@ def _queue_member(platform: Platform, depth: int, asked: datetime, unit: Unit, d
 
 
 INGEST = LongJob(
-    "rag.ingest_document",
+    INGESTING,
     IngestPayload,
     _read,
     title="Read a document",

@@ -45,6 +45,7 @@ from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemova
 from builtin_plugins.sources.services.rights.granting import close_source, drop_holder, grant_all
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh
 from builtin_plugins.sources.services.running import forget_cursors, start_run
+from builtin_plugins.sources.services.watching import is_watched
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
 
@@ -290,10 +291,13 @@ def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> No
 
     Nor its documents, if the place says who may read them.
     """
-    if row.account_id != caller.id and has_credential(caller.platform, session, row):
+    if row.account_id == caller.id:
+        return
+    if row.is_guarded:  # also without a credential, and if the account is gone
+        reason = "the permissions are those that another account brought; add a source of yours"
+        raise Unprocessable.field(("body", "secret"), reason, None)
+    if has_credential(caller.platform, session, row):
         reason = "the credential is another account's; enter one of yours for the new settings"
-        if row.is_guarded:
-            reason = "the credential is another account's, and so are the permissions; add a source of yours"
         raise Unprocessable.field(("body", "secret"), reason, None)
 
 
@@ -333,6 +337,8 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
         items=items,
         is_guarded=row.is_guarded,
         rights_seconds=(row.rights_seconds or USUAL_SECONDS) if row.is_guarded else None,
+        is_watched=is_watched(row),
+        watch_problem=row.watch_problem,
     )
 
 

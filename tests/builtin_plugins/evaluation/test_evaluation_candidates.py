@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
+from builtin_plugins.evaluation.services.exchange import write_out
 from builtin_plugins.inference import api as inference
 from kernel.sdk import Unavailable
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
-from tests.builtin_plugins.rag.rag_support import make_pipeline, path_of, somebody
+from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, path_of, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.keeping import Keeper
 from tests.fakes.saying_model import SayingModel
 
 ALLOWANCE = "What is the daily allowance for meals?"
@@ -89,6 +91,45 @@ async def test_candidates(start_platform: Start) -> None:
     assert [one["question"] for one in left] == ["How much may a hotel cost?"]
     run = await measure(running, ann, set_id)
     assert run["status"] == "done" and run["done"] == 3
+
+
+async def test_a_question_from_several_documents_needs_all_of_them(start_platform: Start) -> None:
+    """Whoever may no longer read one of them doesn't see what was asked of it; with one, it goes."""
+    running = await start_platform(
+        "rag", "extractive_answers", "conversations", HashEmbeddings(), EvaluationPlugin
+    )
+    ann, bob = await somebody(running), await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm", visibility="shared")
+    keeper = Keeper(running.platform, base)
+    readers = keeper.readers("staff")
+    await keeper.members(staff=[ann.user["id"], bob.user["id"]], board=[ann.user["id"]])
+    for name, town in (("oslo.md", "Oslo"), ("bergen.md", "Bergen")):
+        await keeper.put(name, f"The daily allowance for meals in {town} is 80 EUR.", readers)
+    await running.run_jobs()
+    turn = await rated(ann, await make_pipeline(ann, base), ALLOWANCE, "up")
+    set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
+    path = f"/sets/{set_id}/candidates"
+    [candidate] = (await call(ann, "get", path))["items"]
+    assert len(candidate["documents"]) == 2
+    assert (await call(ann, "post", path, json={"candidates": [{"turn_id": turn}]}))["added"] == 1
+
+    async def questions(actor: Actor) -> int:
+        return int((await call(actor, "get", f"/sets/{set_id}/questions"))["total"])
+
+    assert (await questions(ann), await questions(bob)) == (2, 2)
+    for name in ("oslo.md", "bergen.md"):
+        await keeper.grant({name: keeper.readers("board")})
+        assert (await questions(ann), await questions(bob)) == (2, 1)
+        await keeper.grant({name: readers})
+    exported = await running.platform.database.read(write_out, base)
+    made = [
+        sorted([one["document_id"], *one["others"]])
+        for one in exported["evaluation"]["sets"][0]["questions"][1:]
+    ]
+    assert made == [sorted(candidate["documents"])]
+    for one in candidate["documents"][1:]:
+        assert (await ann.delete(f"/v1/rag/knowledge-bases/{base}/documents/{one}")).status == 200
+    assert await questions(ann) == 1
 
 
 async def test_ratings_of_conversations(start_platform: Start) -> None:

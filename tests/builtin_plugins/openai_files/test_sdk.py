@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import func, select
 
+from builtin_plugins.openai_files.models import UploadedFile
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, make_base, somebody, upload
+from tests.fakes.deleting import delete_account
 from tests.fakes.kept import Kept
 from tests.fakes.protocols import with_protocols
 
@@ -310,6 +313,23 @@ async def test_retried_upload_is_one_file(desk: StoreDesk) -> None:
     assert (await desk.client.files.create(**sent, extra_headers=retry)).id == first.id
     sent["file"] = named("once.md", "# Once")
     assert (await desk.client.files.create(**sent)).id != first.id
+
+
+async def test_upload_that_ends_after_its_account_keeps_nothing(desk: StoreDesk) -> None:
+    leaving = await somebody(desk.running)
+
+    async def body() -> AsyncIterator[bytes]:
+        start = '--x\r\nContent-Disposition: form-data; name="file"; filename="late.md"\r\n\r\n# La'
+        yield start.encode()
+        await delete_account(desk.running, leaving)
+        purpose = '\r\n--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n--x--\r\n'
+        yield f"te{purpose}".encode()
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = await leaving.post("/v1/ai/files", data=body(), headers=headers)
+    assert answer.status == 401, answer.body
+    mine = select(func.count()).where(UploadedFile.owner_id == leaving.user["id"])
+    assert await desk.running.platform.database.read(lambda session: session.scalar(mine)) == 0
 
 
 async def test_retried_store_is_one_store(desk: StoreDesk) -> None:

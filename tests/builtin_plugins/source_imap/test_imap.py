@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import imaplib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -13,7 +14,7 @@ import pytest
 import pytest_asyncio
 from pydantic import SecretStr, ValidationError
 
-from builtin_plugins.source_imap.mailbox import MailboxSource, open_mailbox
+from builtin_plugins.source_imap.mailbox import MailboxSource, open_mailbox, watch_mailbox
 from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
 from builtin_plugins.source_imap.replies import ReplyBroken, read_folders
 from builtin_plugins.source_imap.settings import ImapSettings
@@ -141,6 +142,31 @@ def _uid(item: SourceItem) -> int:
     return int(item.etag.split()[1])
 
 
+async def test_mail_is_noticed_when_it_arrives(
+    running: Running, server: MailServer, mail: imaplib.IMAP4
+) -> None:
+    """And when it is deleted; what is only read by somebody is no change. A wrong password is a fault."""
+    settings = ImapSettings(host="localhost", port=server.tls, user=USER)
+    setup = SourceSetup(running.platform, "one", settings, SecretStr(PASSWORD))
+    async with aclosing(watch_mailbox(setup)) as changes:
+
+        async def noticed() -> None:
+            await asyncio.wait_for(anext(changes), 30)
+
+        await noticed()
+        arriving = asyncio.create_task(noticed())
+        put(mail, message("now"))
+        await arriving
+        mail.select("INBOX")
+        leaving = asyncio.create_task(noticed())
+        mail.uid("STORE", "1:*", "+FLAGS", "(\\Seen)")
+        mail.uid("STORE", "1:*", "+FLAGS", "(\\Deleted)")
+        await leaving
+    wrong = SourceSetup(running.platform, "one", settings, SecretStr("wrong"))
+    with pytest.raises(CredentialRefused):
+        await anext(watch_mailbox(wrong))
+
+
 async def test_moved_or_renumbered(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:
     """The same message is recognized by its fingerprint."""
     put(mail, message("moved"))
@@ -180,6 +206,7 @@ async def test_a_mailbox_belongs_to_its_account(
     ]
     assert totals == [0, 1]
     path = f"/v1/rag/sources/{added.json()['id']}"
+    assert (await ann.get(f"{path}/rights")).json()["by_hand"] is False
     mine = {
         "kind": "person",
         "principal": bob.user["email"],

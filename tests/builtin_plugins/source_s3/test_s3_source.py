@@ -6,6 +6,8 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import aiohttp
@@ -18,6 +20,7 @@ from pydantic import SecretStr, ValidationError
 from yarl import URL
 
 from builtin_plugins.source_s3.bucket import open_s3
+from builtin_plugins.source_s3.readers import PrefixReaders
 from builtin_plugins.source_s3.settings import S3SourceSettings
 from builtin_plugins.sources.api import (
     CredentialRefused,
@@ -26,6 +29,7 @@ from builtin_plugins.sources.api import (
     ListingEnd,
     ListingIncomplete,
     SourceFault,
+    SourceGrant,
     SourceItem,
     SourceMisplaced,
     SourceSetup,
@@ -33,7 +37,8 @@ from builtin_plugins.sources.api import (
     SourceUnreachable,
 )
 from builtin_plugins.sources.conformance import SourceConformance, SourceWorld, read_item
-from kernel.sdk import Platform
+from builtin_plugins.sources.conformance_rights import GuardedConformance, GuardedWorld
+from kernel.sdk import Platform, utc_now
 from kernel.testing import Running, platforms
 from tests.fakes.s3_server import BUCKET, KEY, SECRET, S3Server, client_of
 from tests.fakes.website import served_by
@@ -158,6 +163,93 @@ class TestS3(SourceConformance):
                 yield S3World(running.platform, s3, proxy, url)
 
 
+class GuardedS3World(S3World, GuardedWorld):
+    """A prefix of its own, with readers that its settings name."""
+
+    people = ("ann@example.org", "bob@example.org", "cleo@example.org")
+    groups = ("staff", "board")
+
+    def __init__(self, platform: Platform, server: S3Server, proxy: SpoiledS3, url: str) -> None:
+        super().__init__(platform, server, proxy, url)
+        self._readers: dict[str, str] = {}
+        self._groups: dict[str, list[str]] = {"staff": [], "board": []}
+
+    def opened(self) -> AbstractAsyncContextManager[DocumentSource]:
+        readers = [f"{self._prefix}{path} = {names}" for path, names in self._readers.items()]
+        groups = [f"{name} = {', '.join(members)}" for name, members in self._groups.items()]
+        fields = {"readers": readers or ["=*"], "groups": groups, "prefix": self._prefix}
+        return source_at(self._platform, self._url, secret=self._secret, **fields)
+
+    async def grant(self, path: str, grant: SourceGrant) -> None:
+        names = ["*"] if grant.everybody else [*grant.people, *(f"@{one}" for one in grant.groups)]
+        self._readers[path] = ", ".join(names)
+
+    async def set_group(self, group: str, people: tuple[str, ...]) -> None:
+        self._groups[group] = list(people)
+
+    async def nest(self, group: str, inner: str) -> bool:
+        self._groups[group].append(f"@{inner}")
+        return True
+
+    def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
+        return self._spoilt("cut")
+
+
+@pytest.mark.long
+class TestGuardedS3(GuardedConformance):
+    """The suite with rights."""
+
+    MANY = 1_100
+
+    @pytest_asyncio.fixture(loop_scope="module")
+    async def world(self, running: Running, s3: S3Server) -> AsyncIterator[SourceWorld]:
+        async with aiohttp.ClientSession() as session:
+            proxy = SpoiledS3(s3.url, session)
+            async with served_by(proxy.handle) as url:
+                yield GuardedS3World(running.platform, s3, proxy, url)
+
+
+async def test_the_longest_prefix_decides() -> None:
+    """Alone: what a longer one leaves out, a shorter one doesn't give."""
+    lines = [
+        "hr/ = @hr",
+        "hr/open/ = *",
+        "hr/open/x = ann@example.org",
+        "a=b/ = @hr, bob@example.org",
+    ]
+    readers = PrefixReaders(lines, ["hr = cleo@example.org"])
+    hr, ann = SourceGrant((), ("hr",)), SourceGrant(("ann@example.org",))
+    given = {key: readers.of(key) for key in ("hr/a", "hr/open/a", "hr/open/xy", "a=b/c", "h", "other")}
+    assert given == {
+        "hr/a": hr,
+        "hr/open/a": SourceGrant(everybody=True),
+        "hr/open/xy": ann,
+        "a=b/c": SourceGrant(("bob@example.org",), ("hr",)),
+        "h": SourceGrant(),
+        "other": SourceGrant(),
+    }
+    directory = readers.directory()
+    assert [one.email for one in directory.people] == [f"{one}@example.org" for one in ("ann", "bob", "cleo")]
+    assert [(one.id, list(one.people)) for one in directory.groups] == [("hr", ["cleo@example.org"])]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"readers": ["hr/"]},
+        {"readers": ["hr/ = somebody"]},
+        {"readers": ["hr/ = @"]},
+        {"readers": ["hr/ = @hr@b.org, a@b@c.org"]},
+        {"readers": ["hr/ = *", "hr/ = a@b.org"]},
+        {"readers": ["hr/ = *"], "groups": ["hr = *"]},
+        {"groups": ["hr = a@b.org"]},
+    ],
+)
+async def test_readers_are_checked(fields: dict[str, list[str]]) -> None:
+    with pytest.raises(ValidationError):
+        S3SourceSettings(bucket="good", **fields)
+
+
 @pytest.fixture(scope="module")
 def moto_url() -> Iterator[str]:
     from moto.server import ThreadedMotoServer
@@ -279,11 +371,27 @@ async def test_faults(running: Running, status: int, body: str, fault: type[Sour
         await listed(running, status, body)
 
 
+async def test_clocks_that_differ_are_named(running: Running) -> None:
+    """A signed address that the server calls expired says nothing about the keys."""
+    ahead = format_datetime(utc_now() + timedelta(hours=3), usegmt=True)
+    refused = "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
+    item = SourceItem("a.txt", "", "a.txt")
+
+    async def handle(_request: web.Request) -> web.Response:
+        return web.Response(status=403, text=refused, headers={"Date": ahead})
+
+    async with served_by(handle) as url, source_at(running.platform, url) as source:
+        with pytest.raises(SourceUnreachable, match="180 minutes"):
+            await everything(source)
+        with pytest.raises(SourceUnreachable, match="180 minutes"):
+            await read_item(source, item)
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("bucket", "A b"),
-        ("endpoint", "https://a:b@c.org"),
+        ("endpoint", "https://a@b@c.org"),
         ("endpoint", "https://c.org/bucket"),
         ("endpoint", "c.org"),
     ],

@@ -23,7 +23,8 @@ from aiohttp import encode_basic_auth, web
 from pydantic import SecretStr, ValidationError
 from yarl import URL
 
-from builtin_plugins.source_webdav.server import WebdavSettings, open_webdav
+from builtin_plugins.source_webdav.kind import open_webdav
+from builtin_plugins.source_webdav.settings import WebdavSettings
 from builtin_plugins.sources.api import (
     DocumentSource,
     ListingEnd,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -355,3 +356,18 @@ async def test_doctor_asks_the_source_itself(guarded: GuardedDesk) -> None:
     assert [who for who, _ in wrong.facts["withheld"]] == [guarded.cleo.user["id"]]
     await guarded.refresh()
     assert (await finding()).status == "ok"
+
+
+async def test_the_job_of_a_document_goes_out_of_sight_with_it(desk: Desk, open_folder: Path) -> None:
+    """It was the owner's as long as everybody read the document; it says what is in it."""
+    place = open_folder / desk.base
+    place.mkdir()
+    (place / "a.txt").write_text("Salaries.")
+    await desk.add(kind="folder", settings={"path": str(place)})
+    [document] = (await desk.ann.get(f"/v1/rag/knowledge-bases/{desk.base}/documents")).json()["items"]
+    admin = await somebody(desk.running, role="admin")
+    path = f"/v1/jobs?subject={document['document_id']}"
+    assert [(await one.get(path)).json()["total"] for one in (desk.ann, admin)] == [1, 1]
+    change = {"settings": {"path": str(place), "rights": "posix"}}
+    assert (await desk.ann.patch(desk.path(), json=change)).status == 200
+    assert [(await one.get(path)).json()["total"] for one in (desk.ann, admin)] == [0, 0]

@@ -79,9 +79,12 @@ async def test_nobody_leads_the_credential_of_another_account_elsewhere(desk: De
     assert set(problems(await desk.ann.patch(desk.path(), json=same))) == {"body.secret"}
 
 
-async def test_nobody_says_who_may_read_what_another_account_brought(desk: Desk) -> None:
-    """Nor with a credential of their own: their server would give them its documents."""
-    await desk.add(kind="secretive", secret="open sesame")
+@pytest.mark.parametrize("secret", ["open sesame", None])
+async def test_nobody_says_who_may_read_what_another_account_brought(desk: Desk, secret: str | None) -> None:
+    """Nor with a credential of their own: their server would give them its documents. Nor if there is no
+    credential, or none any more.
+    """
+    await desk.add(kind="secretive", secret=secret)
     admin = await somebody(desk.running, role="admin")
     for change in ({"settings": {"shelf": "elsewhere"}, "secret": "mine"}, {"secret": "mine"}):
         assert set(problems(await admin.patch(desk.path(), json=change))) == {"body.secret"}

@@ -102,7 +102,7 @@ async def test_people_at_a_source_get_counterparts(site: Running, visitor: Visit
         await expect(page.get_by_role("button", name="Previous")).to_be_enabled()
     await root.get_by_role("button", name="Say who it is").click()
     await page.get_by_label("An account").check()
-    await page.get_by_label("Number of the account").fill(str(ana.user["id"]))
+    await page.get_by_label("Account", exact=True).select_option(ana.user["username"])
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("button", name="Save")).to_have_count(0)
     await page.get_by_role("button", name="With a counterpart").click()

@@ -58,6 +58,7 @@ def _rights(platform: Platform, session: Session, source: SourceRecord) -> Sourc
         groups=counts["group"][0],
         groups_unmapped=counts["group"][1],
         unreadable=unreadable or 0,
+        by_hand=_takes_counterparts(platform, source),
     )
 
 
@@ -165,10 +166,15 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
     return await platform.database.write(write)
 
 
+def _takes_counterparts(platform: Platform, source: SourceRecord) -> bool:
+    """Whether somebody may say by hand who people and groups at a source are here."""
+    kind = platform.resource(SOURCE_KINDS).all.get(source.kind)
+    return kind is not None and not kind.personal
+
+
 def _check_kind(platform: Platform, source: SourceRecord, wanted: CounterpartsIn) -> None:
     """Nobody gives what is one account's to another. Raises Unprocessable."""
-    kind = platform.resource(SOURCE_KINDS).all.get(source.kind)
-    if wanted.items and (kind is None or kind.personal):
+    if wanted.items and not _takes_counterparts(platform, source):
         reason = "what is in this source belongs to its account; nobody can say who that is here"
         raise Unprocessable.field(("body", "items"), reason, None)
 

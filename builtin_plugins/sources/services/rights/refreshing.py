@@ -23,6 +23,7 @@ from builtin_plugins.sources.protocol import (
     SourceFault,
     SourceGrant,
     SourceThrottled,
+    SourceUnreachable,
 )
 from builtin_plugins.sources.services.opening import item_of, open_source
 from builtin_plugins.sources.services.rights.directory import store_directory
@@ -114,6 +115,7 @@ class RightsPass:
         source = self._hold(unit)
         source.rights_at, source.rights_problem, source.is_closed = began, None, False
         source.rights_mark = mark if self._listing is None else None
+        source.rights_pass = None
         source.rights_due_at = unit.now() + timedelta(seconds=source.rights_seconds or USUAL_SECONDS)
 
 
@@ -138,6 +140,7 @@ async def read_rights(
         except RightsSuperseded:
             continue
         return
+    raise SourceUnreachable("Its permissions are being read again and again; nothing was fetched")
 
 
 async def refresh(platform: Platform, payload: SourceRightsPayload) -> None:

@@ -20,6 +20,10 @@ export function Parameter({ name, schema, required, value, onChange }) {
   if (["integer", "number"].includes(type)) {
     return html`<${Field} ...${shown} type="number" step=${type === "integer" ? 1 : "any"} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${(text) => onChange(text === "" ? "" : Number(text))} />`;
   }
+  if (schema.format === "lines") {
+    const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+    return html`<${Field} as="textarea" ...${shown} onInput=${(text) => onChange(lines(text).length ? lines(text) : "")} />`;
+  }
   if (["object", "array"].includes(type)) return html`<${JsonParameter} shown=${shown} onChange=${onChange} />`;
   return html`<${Field} ...${shown} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${onChange} />`;
 }

@@ -1,35 +1,12 @@
-/** People: whom one can name without knowing more, and the list of those who see something. */
+/** The list of people who see something. */
 
 import { html, useState } from "../../lib/html.js";
-import { api, everything } from "../../lib/api.js";
 import { isComposing } from "../../lib/keyboard.js";
 import { useResource } from "../../lib/resource.js";
-import { account, isPlatformAdmin } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
-
-const MOST = 500;
-
-async function known(signal) {
-  if (isPlatformAdmin.value) {
-    const { items } = await api.users({ query: { limit: MOST }, signal });
-    return items.map(({ id, username }) => [id, username]);
-  }
-  const [teams, organizations] = await Promise.all([everything(api.teams, { query: { mine: true }, signal }), api.myOrganizations({ signal })]);
-  const lists = await Promise.allSettled([
-    ...teams.map(({ id }) => api.team({ team_id: id, signal }).then((team) => team.members)),
-    ...organizations.map(({ id }) => everything(api.members, { org_id: id, signal })),
-  ]);
-  return lists.flatMap(({ value = [] }) => value).map(({ user_id: id, username }) => [id, username]);
-}
-
-/** [id, name] of others by name: everybody for Platform Admins, else the people in one's teams and organizations. */
-export async function knownPeople(signal) {
-  const found = new Map(await known(signal));
-  found.delete(Number(account.value?.sub));
-  return [...found].sort(([, one], [, other]) => one.localeCompare(other));
-}
+import { knownPeople } from "../../parts/people.js";
 
 /** The people who see something: names and addresses to take away, and a field to add one. */
 export function PeopleField({ value, typed, unknown, onChange, onType }) {

@@ -7,7 +7,7 @@ import { t } from "../../lib/words.js";
 import { Loaded, Notice } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
-import { knownPeople } from "./people.js";
+import { knownPeople } from "../../parts/people.js";
 
 const WHY = {
   owner: "The knowledge base is theirs.",

@@ -15,7 +15,7 @@ const TITLES = [
   "Who may read", "E-mail domain", "WebDAV or Nextcloud", "S3 bucket", "Bucket", "Prefix", "Server", "Region",
   "Access key ID", "Read by version", "Secret access key", "Website", "Follow links", "Pages", "Depth",
   "Largest page in MB", "Pause", "RSS, Atom or JSON feed", "Entries", "Mailbox (IMAP)", "Port", "Encryption",
-  "E-mail address", "Folders", "Password",
+  "E-mail address", "Folders", "Password", "Readers", "Groups",
 ];
 const HINTS = [
   "Where to begin, such as https://example.org/docs/. Only what is below it is read.",
@@ -37,6 +37,8 @@ const HINTS = [
   "Region of the bucket.",
   "Sent with the secret access key; the bucket is read as by strangers when empty.",
   "In a bucket with versioning, each document names its version, and exactly that is read.",
+  "A line for each prefix, such as hr/ = @hr, ann@example.org; * is everybody. The longest prefix decides. Everybody who sees the knowledge base reads all when empty.",
+  "A line for each group, such as hr = ann@example.org, bob@example.org. What other groups are here is said in the source's table of counterparts.",
 ];
 export const titled = (text) => (TITLES.includes(text) ? t(text) : text);
 const hinted = (text) => (HINTS.includes(text) ? t(text) : text);

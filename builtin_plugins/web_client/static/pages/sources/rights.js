@@ -1,12 +1,13 @@
 /** Permissions at a source: of when they are, who there has no counterpart here, and who is whom by hand. */
 
 import { html, useState } from "../../lib/html.js";
-import { api } from "../../lib/api.js";
+import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { dateTime, number, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Loaded, Notice } from "../../parts/basics.js";
 import { Choice, Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
+import { everybody } from "../../parts/people.js";
 
 const AT_ONCE = 50;
 const KINDS = { person: "Person", group: "Group" };
@@ -41,17 +42,33 @@ export function Rights({ id }) {
       <dt>${t("Groups without a counterpart")}</dt><dd>${t("{n} of {total}", { n: number(rights.groups_unmapped), total: number(rights.groups) })}</dd>
       <dt>${t("Documents that nobody may read")}</dt><dd>${number(rights.unreadable)}</dd>
     </dl>
-    <p class="muted">${t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
+    <p class="muted">${!rights.by_hand ? t("What is in it belongs to the account with its e-mail address; nobody else can be named.") : t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
     <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => choose(value)}>${title}<//>`)}</div>
     ${!principals.items.length && html`<p class="muted">${t("No people or groups")}</p>`}
     <ul class="list">${principals.items.map((one) => html`<li class="panel row" key=${`${one.kind}-${one.principal}`}>
       <span class="grow">${one.name} <span class="faint">${t(KINDS[one.kind])}</span></span>
       ${one.targets.map((target) => html`<${Badge} key=${target}>${t(TARGETS[target])}<//>`)}
-      <${Button} small onClick=${() => setEdited(one)}>${t("Say who it is")}<//>
+      ${rights.by_hand && html`<${Button} small onClick=${() => setEdited(one)}>${t("Say who it is")}<//>`}
     </li>`)}</ul>
     ${principals.total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setOffset(Math.max(0, offset - AT_ONCE))}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= principals.total} onClick=${() => setOffset(offset + AT_ONCE)}>${t("Next")}<//></div>`}
     ${edited && html`<${Counterpart} id=${id} principal=${edited} said=${said} onSaved=${found.reload} onClose=${() => setEdited(null)} />`}
   `}<//>`;
+}
+
+/** The accounts, or the teams, that the user can name, as pairs of id and name; one that was named by somebody else as well. */
+async function choices(target, before, signal) {
+  const found = target === "account" ? await everybody(signal) : (await everything(api.teams, { query: { mine: true }, signal })).map(({ id, name }) => [id, name]);
+  const known = before?.target !== target || found.some(([id]) => id === before.target_id);
+  const id = before?.target_id;
+  return known ? found : [...found, [id, target === "account" ? t("Account {id}", { id }) : t("Team {id}", { id })]];
+}
+
+function Named({ target, before, value, onChange }) {
+  const found = useResource((signal) => choices(target, before, signal), [target]);
+  return html`<${Loaded} of=${found} lines=${1}>${(list) => list.length
+    ? html`<${Field} as="select" label=${t(target === "team" ? "Team" : "Account")} value=${value} onInput=${onChange} required>
+        <option value="">${t("Choose one")}</option>${list.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}<//>`
+    : html`<p class="muted">${t("You are in no team.")}</p>`}<//>`;
 }
 
 function Counterpart({ id, principal, said, onSaved, onClose }) {
@@ -60,6 +77,10 @@ function Counterpart({ id, principal, said, onSaved, onClose }) {
   const [target, setTarget] = useState(before?.target ?? "");
   const [which, setWhich] = useState(String(before?.target_id ?? ""));
   const isNumbered = target === "account" || target === "team";
+  const choose = (value) => {
+    setTarget(value);
+    setWhich(value === before?.target ? String(before.target_id ?? "") : "");
+  };
   const action = useAction(async () => {
     const mine = { kind: principal.kind, principal: principal.principal, target, target_id: isNumbered ? Number(which) : null };
     await api.replaceCounterparts({ source_id: id, body: { items: [...said.filter((one) => !isIt(one)), ...(target ? [mine] : [])] } });
@@ -69,11 +90,11 @@ function Counterpart({ id, principal, said, onSaved, onClose }) {
   });
   return html`<${Dialog} title=${principal.name} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${isNumbered && !Number(which)}>
-      <${Choice} legend=${t("Who is it here?")} value=${target} onChange=${setTarget} options=${[
+      <${Choice} legend=${t("Who is it here?")} value=${target} onChange=${choose} options=${[
         { value: "", title: t("Found automatically"), about: t("By e-mail address, or by the people in it.") },
         ...Object.entries(TARGETS).map(([value, title]) => ({ value, title: t(title) })),
       ]} />
-      ${isNumbered && html`<${Field} label=${t(target === "team" ? "Number of the team" : "Number of the account")} value=${which} onInput=${setWhich} inputmode="numeric" required />`}
+      ${isNumbered && html`<${Named} key=${target} target=${target} before=${before} value=${which} onChange=${setWhich} />`}
       <${Failure} error=${action.error} />
     <//>
   <//>`;

@@ -44,6 +44,7 @@ export default function SourcePage({ base, id }) {
       ${source.is_leaving && html`<${Notice} title=${t("The source is being removed.")} />`}
       ${source.missing !== null && html`<${Missing} source=${source} onConfirmed=${found.reload} />`}
       ${source.problem && html`<${Notice} tone="bad" title=${t("The last run did not succeed")}><span lang="en">${source.problem}</span><//>`}
+      ${source.watch_problem && html`<${Notice} tone="info" title=${t("Changes are not noticed at once")}><span lang="en">${source.watch_problem}</span><//>`}
       <${Tabs} label=${t("Views of this source")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Runs"), to: `${here}?tab=runs` },
         { title: t("Items"), to: `${here}?tab=items` },
@@ -111,10 +112,11 @@ function Facts({ source }) {
   const { include, exclude } = source.filters;
   const facts = [
     [t("Kind"), source.kind],
-    ...Object.entries(source.settings).filter(([, value]) => value !== ""),
+    ...Object.entries(source.settings).filter(([, value]) => value !== "" && value?.length !== 0),
     [t("When it runs"), source.schedule ?? t("By hand")],
     include.length && [t("Only"), include.join(", ")],
     exclude.length && [t("Leave out"), exclude.join(", ")],
+    [t("Changes at the source"), source.is_watched ? t("Noticed at once") : t("Found by its runs")],
     [t("Credential"), source.has_secret ? t("Stored") : t("None")],
   ].filter(Boolean);
   return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${String(value)}</dd>`)}</dl>`;

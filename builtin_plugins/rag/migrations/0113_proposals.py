@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0112"
-down_revision = "0111"
+revision = "0113"
+down_revision = "0112"
 branch_labels = None
 depends_on = None
 

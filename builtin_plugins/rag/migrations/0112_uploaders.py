@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0111"
-down_revision = "0110"
+revision = "0112"
+down_revision = "0111"
 branch_labels = None
 depends_on = None
 
