@@ -1,4 +1,4 @@
-"""The sentence that says that the documents contain no answer, in the question's language."""
+"""The sentences that say that the documents contain no answer, in the question's language."""
 
 from __future__ import annotations
 
@@ -43,3 +43,21 @@ REFUSALS: Final = (NOT_SUPPORTED, *_REFUSALS.values())
 def refusal_in(language: str | None) -> str:
     """The refusal in a language, by ISO 639 code; in English if there is none."""
     return _REFUSALS.get(language or "", NOT_SUPPORTED)
+
+
+_UNKNOWN_NAME: Final = {
+    "de": "„{name}“ kommt darin nicht vor.",
+    "es": "«{name}» no aparece en ellos.",
+    "fr": "« {name} » n’y figure pas.",
+    "it": "«{name}» non vi compare.",
+    "nl": "‘{name}’ komt er niet in voor.",
+    "pt": "“{name}” não aparece neles.",
+    "ru": "«{name}» в них не встречается.",
+    "tr": "“{name}” bu belgelerde geçmiyor.",
+}
+
+
+def name_refusal_in(language: str | None, name: str) -> str:
+    """The refusal in a language, and that no document has the name."""
+    reason = _UNKNOWN_NAME.get(language or "", "“{name}” does not occur in them.")
+    return f"{refusal_in(language)} {reason.format(name=name)}"

@@ -9,13 +9,14 @@ from typing import Any
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
+from builtin_plugins.rag.answering.alike_documents import are_alike
 from builtin_plugins.rag.answering.citation_support import pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, quoted
 from builtin_plugins.rag.answering.cited_sentences import sentences_cited, span_of_quote
 from builtin_plugins.rag.answering.difference_texts import difference_in
 from builtin_plugins.rag.answering.period_texts import period_note
 from builtin_plugins.rag.answering.prompting import build_prompt
-from builtin_plugins.rag.answering.refusal_texts import refusal_in
+from builtin_plugins.rag.answering.refusal_texts import name_refusal_in, refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
 from builtin_plugins.rag.filters.grammar import filter_as_sent
 from builtin_plugins.rag.methods import NO_RUNTIME
@@ -34,6 +35,7 @@ from builtin_plugins.rag.questions.reporting import (
 )
 from builtin_plugins.rag.questions.retrieval import place_of
 from builtin_plugins.rag.questions.support import support
+from builtin_plugins.rag.questions.unknown_names import unknown_name
 from builtin_plugins.rag.schemas import Explanation, QueryAnswer
 from builtin_plugins.rag.settings import RagSettings
 
@@ -68,12 +70,19 @@ def _details(question: Question) -> dict[str, Any]:
 async def extracted(
     question: Question, retrieved: RetrievedPassages
 ) -> AsyncGenerator[AnswerBasis | AnswerPiece | Draft, None]:
-    """Yields Found, a Piece, the Draft. Raises NoModel if no plugin answers without one."""
+    """Yields Found, a Piece, the Draft. Raises NoModel if no plugin answers without one.
+
+    A question about a name that no document has is refused, whatever else the passages answer.
+    """
     with question.trace.step("answer", "Choosing the sentences that answer"):
         measured = await support(question, retrieved)
         if measured is None:
             raise NoModel()
-        if measured.is_enough and measured.quotes:
+        name = await unknown_name(question, retrieved)
+        if name is not None:
+            text, kept = name_refusal_in(await question.language(), name), list[Passage]()
+            question.trace.details["unknown_name"] = name
+        elif measured.is_enough and measured.quotes:
             text, kept = _cited(measured, retrieved)
             if measured.differ:
                 text = f"{difference_in(await question.language())} {text}"
@@ -88,9 +97,12 @@ async def extracted(
 def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
     """The quotations, each with the number of its source, and the sources.
 
-    Where documents contradict each other, each quotation says whose it is.
+    Where documents contradict each other, or several could be meant, each quotation says whose it is.
     """
     judged, shown = retrieved.judged, list(retrieved.passages)
+    is_named = measured.differ or any(
+        are_alike(judged[quote.passage], quote.start, one) for quote in measured.quotes for one in judged
+    )
     if place_of(judged[measured.quotes[0].passage], shown) is None:
         # If few sources are shown, one that answers is worth more than the last of them.
         shown = [*shown[:-1], judged[measured.quotes[0].passage]]
@@ -100,7 +112,7 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
         item = judged[quote.passage]
         number = place_of(item, shown)
         if number is not None:
-            whose = f"{item.source}: " if measured.differ else ""
+            whose = f"{item.source}: " if is_named else ""
             texts.append(f"{whose}{quoted(quote.text)} [{number}]")
             place = CitedPlace(item.page_at(quote.start), item.section_at(quote.start))
             places.setdefault(number, place)

@@ -14,6 +14,28 @@ REPORT = [
 ]
 
 
+LATER = ["The Company sold 1.3 million cars. Sales rose.", "Sales per car fell at the Company."]
+
+
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        ("FORM 10-K\n\nTesla, Inc.\n\nAnnual report", "Tesla"),
+        ("FORM 10-K\n\nPELHAM & ROYCE STORES INC.\n\nAnnual report", "PELHAM ROYCE STORES"),
+        ("Annual report of Tesla for 2022\n\nCars", "Tesla"),
+        ("Tesla\n\nAnnual report", "Tesla"),
+        ("Geschäftsbericht\n\nNordwind Logistik GmbH\n\nHamburg", "Nordwind Logistik"),
+        ("IMPACT REPORT\n\nthe sea", ""),
+        ("Travel handbook\n\nthe sea", ""),
+    ],
+)
+def test_a_company_that_only_the_first_page_names(first: str, name: str) -> None:
+    """With its legal form on a line of its own, or in the first line; later passages call it the Company."""
+    assert subject_of("scan0012.pdf", [first, *LATER]) == " ".join(
+        filter(None, ("scan0012", name, "Company", "Sales"))
+    )
+
+
 @pytest.mark.parametrize(
     ("filename", "passages", "subject"),
     [

@@ -77,6 +77,12 @@ def test_invisible_characters_are_dropped() -> None:
     assert defused("a\u200bb\u202ec\x00d\te\r\nf") == "abcd\te\nf"
 
 
+def test_a_source_says_its_section() -> None:
+    one = replace(passage("x", "a.pdf"), page=34, sections=((0, 'Item 7 › "Liquidity"'),))
+    content = build_prompt("?", [one], key="k").messages[-1].content
+    assert '<passage n="1" key="k" source="a.pdf, Item 7 › Liquidity, page 34">\n' in content
+
+
 def test_a_source_name_stays_one_attribute() -> None:
     content = build_prompt("?", [passage("x", 'a"\n> new rules <b')], key="k").messages[-1].content
     assert '<passage n="1" key="k" source="a new rules b">\n' in content
