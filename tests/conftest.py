@@ -203,6 +203,7 @@ WALKS = (
     Walk("market-steps", 250, "Steps of the walk over the marketplace."),
     Walk("kills", 3, "How often the durability test kills the worker, the API process or both."),
     Walk("replacements", 40, "How often a document is replaced while eight clients search."),
+    Walk("source-documents", 100, "Documents of a source whose permissions change while a worker is killed."),
     Walk("market-kills", 2, "How often the marketplace's server is killed."),
     Walk("backup-kills", 1, "How often a backup is killed, and how often a restore."),
     Walk("rounds", 1, "How often each outage, stop or killed migration is repeated."),

@@ -171,7 +171,7 @@ async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
 
     await write(keep)
     async with served_platform(platform_home, env=env):
-        await eventually(tidied, 30)
+        await eventually(tidied, 120)
     threads = select(Thread.conversation_id).order_by(Thread.id)
     assert await read(lambda session: list(session.scalars(threads))) == ["answered", "asked"]
     assert await read(lambda session: session.scalar(select(Turn.question))) == "Why?"
