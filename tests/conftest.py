@@ -130,7 +130,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
-    An ordinary run leaves out what takes long, and has SQLite alone where the database does not matter;
+    An ordinary run leaves out what takes long, and has PostgreSQL for the kernel alone;
     `--rest` is its other half. A test that is named by its id always runs, one that takes long also if its
     file is named. With `--against`, only tests that can use another installation are left.
     """
@@ -154,19 +154,16 @@ def _is_named(item: pytest.Item) -> bool:
 
 
 def _is_the_rest(item: pytest.Item) -> bool:
-    """Whether an ordinary run leaves it out: it takes long, or runs on PostgreSQL and needs no particular
-    database.
-
-    Plugins leave the database to the kernel, whose own tests run on both. What may differ all the same is
-    marked: races, migrations, searches, hostile text.
+    """Whether an ordinary run leaves it out: it takes long, or runs on PostgreSQL without testing the kernel,
+    to which plugins leave the database, or the tables of plugins.
     """
     if item.get_closest_marker("long"):
         return True
     if not _on_server(item):
         return False
-    if item.nodeid.startswith("tests/builtin_plugins/"):
-        return item.get_closest_marker("each_database") is None
-    return item.get_closest_marker("either_database") is not None
+    return not item.nodeid.startswith(("tests/kernel/", "tests/house/")) or bool(
+        item.get_closest_marker("either_database")
+    )
 
 
 def _on_server(item: pytest.Item) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from kernel.testing import platforms
 from tests.fakes.client_environments import CLIENTS, environment_of
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -13,6 +15,7 @@ from tests.fakes.processes import process_environment
 DOCUMENT = Path(__file__).parents[1] / "schemas" / "openapi.json"
 
 
+@pytest.mark.long
 async def test_a_generated_client_works(tmp_path: Path) -> None:
     """The document is valid, and the client made from it signs in, uploads and asks."""
     python = await asyncio.to_thread(lambda: environment_of("openapi") / "python")

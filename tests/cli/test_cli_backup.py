@@ -73,6 +73,7 @@ def usernames(home: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT username FROM kernel_account")}
 
 
+@pytest.mark.long
 def test_the_way_back_from_a_newer_version(cli: Cli, home: Path) -> None:
     """A database that a later version has changed is left alone; beside it, the backup restores."""
     name = newest(cli)
@@ -117,6 +118,7 @@ def test_drill_into_postgresql(cli: Cli, home: Path, empty_database: str) -> Non
     assert cli("backup", "drill", "--into", empty_database).exit_code == 4
 
 
+@pytest.mark.long
 def test_restore_of_secrets_without_their_passphrase(cli: Cli, home: Path) -> None:
     """All else comes back, and the command names the setting that would bring them back, too."""
     passphrase = {"PLATFORM_BACKUP_PASSPHRASE": "a horse, a battery and a staple"}

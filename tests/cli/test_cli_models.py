@@ -55,6 +55,7 @@ def test_try(tmp_path: Path, index: Path) -> None:
     assert found["without_model"]["model_used"] == "extractive" and found["without_model"]["sources"]
 
 
+@pytest.mark.long
 def test_a_package_that_is_not_the_known_one(tmp_path: Path, index: Path) -> None:
     """Other bytes under the same name are refused, and nothing is kept."""
     import zipfile

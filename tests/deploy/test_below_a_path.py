@@ -27,7 +27,7 @@ from tests.fakes.browser import PATIENCE, launched
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.web_proxies import PROXIES, Certificate, behind, certificate_in
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.fixture(scope="module")

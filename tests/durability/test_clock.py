@@ -36,6 +36,8 @@ from tests.fakes.processes import (
     without_plugins,
 )
 
+pytestmark = pytest.mark.long
+
 BACK = -3600.0
 MOVED = Path(__file__).resolve().parents[1] / "fakes" / "moved_clock"
 

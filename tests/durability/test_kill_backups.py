@@ -25,7 +25,7 @@ from tests.fakes.loaded_once import LoadedOnce
 from tests.fakes.other_client import in_transaction
 from tests.fakes.processes import Process, running_process, without_plugins
 
-pytestmark = pytest.mark.durability
+pytestmark = [pytest.mark.long, pytest.mark.durability]
 
 ACCOUNTS = 2000
 PLUGINS = ("embeddings", "models", "rag", "platform_ops")

@@ -13,7 +13,7 @@ from kernel.testing import eventually
 from tests.durability.test_kills import Server
 from tests.fakes.model_server import PullScript, Script, model_server
 
-pytestmark = pytest.mark.durability
+pytestmark = [pytest.mark.long, pytest.mark.durability]
 TOKEN = "a token of the services, long enough"
 
 

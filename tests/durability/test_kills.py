@@ -148,6 +148,7 @@ def document(number: int, lines: int) -> str:
     return "\n".join(line.format(n=n, number=number, w=n * 7 % 91, h=n % 9) for n in range(lines))
 
 
+@pytest.mark.long
 @pytest.mark.either_database
 async def test_kills_at_random_moments_lose_and_double_nothing(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
@@ -170,6 +171,7 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
         _check_rows(platform_home)
 
 
+@pytest.mark.long
 async def test_a_worker_killed_between_two_batches_loses_and_doubles_nothing(
     platform_home: Path, tmp_path: Path
 ) -> None:

@@ -21,6 +21,8 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.own_clock import OwnClock
 from tests.fakes.processes import served_platform, without_plugins
 
+pytestmark = pytest.mark.long
+
 DAY = 24 * 3600.0
 WRONG = 600.0  # less than a session lasts, which goes by each machine's clock
 

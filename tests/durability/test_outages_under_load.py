@@ -23,7 +23,7 @@ from tests.fakes.clusters import Cluster, own_cluster
 from tests.fakes.network import Wire, wire_to
 from tests.fakes.processes import Served, served_platform, without_plugins
 
-pytestmark = pytest.mark.durability
+pytestmark = [pytest.mark.long, pytest.mark.durability]
 
 log = logging.getLogger("figures")  # shown by --log-cli-level=INFO
 

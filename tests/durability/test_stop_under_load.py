@@ -90,6 +90,7 @@ async def test_streams_end_properly(platform_home: Path, tmp_path: Path) -> None
     assert b"server_stopping" in last
 
 
+@pytest.mark.long
 async def test_no_request_is_cut(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest
 ) -> None:

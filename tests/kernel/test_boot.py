@@ -494,7 +494,6 @@ class TestHealthChecks:
         assert "OSError: can't reach amqp://" in caplog.text
 
 
-@pytest.mark.each_database
 async def test_what_another_start_has_settled(
     start_platform: Start, database_url: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:

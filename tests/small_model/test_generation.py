@@ -25,7 +25,7 @@ from tests.fakes.small_model import model_file
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 METHODS = (
     *("standard", "raptor"),

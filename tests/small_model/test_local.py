@@ -23,7 +23,7 @@ from builtin_plugins.models.services.model_calls import MODELS
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.fakes.small_model import model_file
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 
 Children = Callable[[], list[psutil.Process]]
 

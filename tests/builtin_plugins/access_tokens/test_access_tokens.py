@@ -377,7 +377,6 @@ async def test_bounds(start_platform: Start) -> None:
     assert (page["total"], [item["name"] for item in page["items"]]) == (100, ["n98", "n97"])
 
 
-@pytest.mark.each_database
 async def test_a_request_sent_again(start_platform: Start, database_url: str | None) -> None:
     """With the same key it returns the same token, even at the limit; a revoked one never comes back."""
     running = await started(start_platform, env={"DATABASE_URL": database_url})

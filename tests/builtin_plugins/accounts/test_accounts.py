@@ -19,8 +19,6 @@ from kernel.sdk import AUTHENTICATED, Context, Plugin, RouteTable, Unit, hookimp
 from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running, Start, platforms
 
-pytestmark = pytest.mark.each_database
-
 SECRET = "a secret of at least thirty-two bytes, for tests"
 PASSWORD = "correct horse"
 together = pytest.mark.asyncio(loop_scope="module")

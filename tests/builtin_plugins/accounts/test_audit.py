@@ -120,7 +120,6 @@ class TestReading:
         entry = (await listed(ada, action="account.created", limit=1))["entries"][0]
         assert (entry["after_state"]["username"], entry["user_agent"]) == ("odd", kept)
 
-    @pytest.mark.each_database
     async def test_filters(self, running: Running) -> None:
         """Each alone and all together; the total counts what fits."""
         ada = await running.user("ada", role="admin")
@@ -134,7 +133,6 @@ class TestReading:
         page = await listed(ada, target_type="thing", limit=2, offset=1)
         assert ([entry["target_id"] for entry in page["entries"]], page["total"]) == (["3", "2"], 5)
 
-    @pytest.mark.each_database
     async def test_times(self, running: Running) -> None:
         """Both ends are included, in whatever zone they are given; UTC without one."""
         ada = await running.user("ada", role="admin")
@@ -175,7 +173,6 @@ class TestWhoMayRead:
         assert await targets(mara, target_id="2") == []
         assert (await mara.get("/v1/audit", params={"org_id": "3"})).status == 403
 
-    @pytest.mark.each_database
     async def test_more_organizations_than_a_statement_has_values(self, running: Running) -> None:
         """A manager of 40,000 organizations reads the log, too: PostgreSQL takes 32,767 values."""
         assert await targets(await running.user("vera")) == ["4", "2", "1"]
@@ -191,7 +188,6 @@ class TestWhoMayRead:
         assert (await ulla.get("/v1/audit")).status == 403
 
 
-@pytest.mark.each_database
 class TestKeeping:
     @pytest.mark.parametrize(
         "change",

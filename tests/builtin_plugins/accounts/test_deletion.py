@@ -109,7 +109,6 @@ class TestOneself:
         assert (await ann.delete(ME, json={})).status == 202
 
 
-@pytest.mark.each_database
 @together
 class TestAtOnce:
     async def test_nobody_can_use_it(self, running: Running) -> None:
@@ -218,7 +217,6 @@ class TestWhatOthersUse:
 
 @together
 class TestJob:
-    @pytest.mark.each_database
     async def test_plugins_remove_their_part(self, running: Running, things: ThingsPlugin) -> None:
         """By id in the job, by name before the name is gone; what belongs to others stays."""
         ann, bob = await somebody(running), await somebody(running)
@@ -299,7 +297,6 @@ async def test_the_last_of_a_kind(start_platform: Start) -> None:
     assert (await ada.delete(ME, **own)).status == 202
 
 
-@pytest.mark.each_database
 @pytest.mark.durability
 async def test_killed_in_the_middle(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path

@@ -203,7 +203,6 @@ class TestCollisions:
         (entry,) = await audited(running, "account.created", account.id)
         assert given not in entry.after_state["email"]
 
-    @pytest.mark.each_database
     @together
     async def test_new_address_is_taken(self, running: Running, anna: ExternalIdentity) -> None:
         """An account whose address became another's at the provider keeps neither of the two."""
@@ -339,7 +338,6 @@ class TestLink:
         assert (await accounts(running))[str(anna.username)].sso_subject is None
         assert await is_approved(running, local.user["id"])
 
-    @pytest.mark.each_database
     @together
     async def test_link_happens_once(self, running: Running, anna: ExternalIdentity) -> None:
         """Of two identities of the approved name, at the same moment, one gets the account."""
@@ -380,7 +378,6 @@ class TestRole:
         assert await is_accepted(before)
         assert len(await audited(running, "account.demotion_refused", account.id)) == 1
 
-    @pytest.mark.each_database
     async def test_one_of_the_last_two_stays(self, start_platform: Start, database_url: str | None) -> None:
         running = await start_platform(env={"DATABASE_URL": database_url})
         bert = ExternalIdentity(ANNA.issuer, "s-2", "bert", "bert@corp.example", "user")
@@ -410,7 +407,6 @@ async def test_deactivated_account_is_refused(running: Running, anna: ExternalId
     assert not await is_accepted(session)
 
 
-@pytest.mark.each_database
 @together
 async def test_first_sign_ins_at_once(running: Running, anna: ExternalIdentity) -> None:
     found = await asyncio.gather(*(enter(running, anna) for _ in range(10)))
@@ -421,7 +417,6 @@ async def test_first_sign_ins_at_once(running: Running, anna: ExternalIdentity) 
     assert len(await audited(running, "account.created", made)) == 1
 
 
-@pytest.mark.each_database
 @together
 async def test_registration_of_the_same_name_at_once(running: Running, anna: ExternalIdentity) -> None:
     """Whoever is second gets another name, or the answer that it is taken; never an error of the server."""
@@ -432,7 +427,6 @@ async def test_registration_of_the_same_name_at_once(running: Running, anna: Ext
     assert answer.status == (409 if account.username == anna.username else 201), answer.body
 
 
-@pytest.mark.each_database
 @together
 async def test_end_of_sessions(running: Running, anna: ExternalIdentity) -> None:
     """The provider's word ends all sessions of its account, and is audited; a stranger's ends none."""

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from kernel.testing import Running, Start
-
-pytestmark = pytest.mark.each_database
 
 PATH = "/v1/auth/first-account"
 CODE = "the code that was printed"

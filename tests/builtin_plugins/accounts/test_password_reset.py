@@ -25,8 +25,6 @@ from tests.fakes.smtp_server import Mailbox, smtp_server
 from tests.fakes.statements import statements
 from tests.fakes.waiting import eventually
 
-pytestmark = pytest.mark.each_database
-
 REQUEST, CONFIRM = "/v1/auth/password-reset/request", "/v1/auth/password-reset/confirm"
 CLIENT = {"PLATFORM_CLIENT_URL": "https://client.example.org/app/"}
 LINK = re.compile(r"https://client\.example\.org/app/reset-password#token=(\S+)")

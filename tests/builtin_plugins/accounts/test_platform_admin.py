@@ -51,7 +51,6 @@ class TestBootstrap:
         assert entry.after_state == {"username": "ada", "platform_admin": True, "way": "first sign-in"}
         assert entry.ip_address == "127.0.0.1"
 
-    @pytest.mark.each_database
     async def test_at_once(self, running: Running, start_platform: Start, database_url: str | None) -> None:
         """Of administrators who sign in at the same moment, to two processes, one becomes Platform Admin."""
         other = await start_platform(env={"DATABASE_URL": database_url})
@@ -74,7 +73,6 @@ class TestBootstrap:
         assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
         assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is True
 
-    @pytest.mark.each_database
     @pytest.mark.parametrize(
         "change",
         [
@@ -143,7 +141,6 @@ class TestOperator:
         assert len(await audited(running.platform)) == before
         assert (await may_administer(ada), (await ulla.get("/v1/auth/capabilities")).status) == (200, 200)
 
-    @pytest.mark.each_database
     async def test_at_once(self, running: Running) -> None:
         """Of grants at the same moment one changes something, and one is audited."""
         await running.user("ulla")

@@ -24,8 +24,6 @@ from tests.fakes.own_clock import OwnClock
 from tests.fakes.rows import execute
 from tests.fakes.waiting import room_in_the_minute
 
-pytestmark = pytest.mark.each_database
-
 CLAIM = "/v1/auth/platform-admin/claim"
 WRONG = "AAAAAA-BBBBBB-CCCCCC"
 

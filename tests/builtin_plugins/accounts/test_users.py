@@ -20,8 +20,6 @@ from kernel.sdk import Conflict, Plugin, Unit, hookimpl
 from kernel.testing import Actor, Reply, Running, Start, audited, platforms
 from tests.fakes.rows import execute
 
-pytestmark = pytest.mark.each_database
-
 together = pytest.mark.asyncio(loop_scope="module")
 USERS = "/v1/auth/users"
 SECRET = "a secret of at least thirty-two bytes, for tests"

@@ -98,7 +98,6 @@ async def test_what_is_shared_no_more_ends(talk: Talk) -> None:
     assert found["turns"] == 110 and len(found["items"]) < 110
 
 
-@pytest.mark.each_database
 async def test_what_is_deleted_while_it_is_read(talk: Talk) -> None:
     carl = await somebody(talk.running)
     subject = str(carl.user["id"])
@@ -108,7 +107,6 @@ async def test_what_is_deleted_while_it_is_read(talk: Talk) -> None:
     assert [(one["turns"], len(one["items"])) for one in found] in ([(3, 3), (3, 3)], [])
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("path", ["export", "turns"])
 async def test_what_loses_its_document_while_it_is_read(talk: Talk, path: str) -> None:
     """What cites a document that the reader can't see stays hidden while the document is being deleted."""

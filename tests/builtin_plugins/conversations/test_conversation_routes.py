@@ -69,7 +69,6 @@ class TestKeeping:
         assert b"event: done" in (await talk.ann.post(path, json=body, headers=headers)).body
         assert len(await turns(talk.ann, mine)) == 1
 
-    @pytest.mark.each_database
     async def test_many_questions_at_once(self, talk: Talk) -> None:
         mine = fresh()
         wanted = [f"How much may a hotel in Oslo cost, case {n}?" for n in range(8)]
@@ -136,7 +135,6 @@ class TestSharing:
         page = (await talk.bob.get(f"/v1/rag/pipeline/{talk.pipeline}/conversations")).json()
         assert mine in [one["conversation_id"] for one in page["items"]]
 
-    @pytest.mark.each_database
     async def test_shared_with_me(self, running: Running) -> None:
         """Lists what others share in pipelines that the caller may use, latest first, in pages.
 
@@ -199,7 +197,6 @@ class TestSharing:
         assert (await talk.bob.get(f"/v1/conversations/{mine}")).status == 404
         assert len(await turns(talk.ann, mine)) == 1
 
-    @pytest.mark.each_database
     async def test_one_id_is_shared_once(self, talk: Talk) -> None:
         mine = fresh()
         await talk.ask(talk.ann, mine)
@@ -360,7 +357,6 @@ async def test_old_conversations_go(tmp_path: Path) -> None:
         assert left == 0
 
 
-@pytest.mark.each_database
 async def test_the_account_is_deleted(talk: Talk) -> None:
     """Conversations that it started are gone, even shared ones; others' stay, with its questions in them."""
     eve, own, shared, bobs = await somebody(talk.running), fresh(), fresh(), fresh()

@@ -92,7 +92,6 @@ async def test_cycles_are_refused_and_named(admin: Actor) -> None:
     assert (await connect(admin, c, a)).status == 400
 
 
-@pytest.mark.each_database
 async def test_two_halves_of_a_cycle_at_once(admin: Actor) -> None:
     """Of two edges that close a circle together, one is refused."""
     for _ in range(5):

@@ -330,6 +330,7 @@ async def test_hostile_documents_end_with_a_code(parse: Parse, tmp_path: Path) -
         assert (await failure(parse, path, parser_for(path))).code == code
 
 
+@pytest.mark.long
 async def test_a_form_without_end(parse: Parse, tmp_path: Path) -> None:
     """Fields that contain each other would keep the process busy for days; forms have their own limit."""
     parts = ["/Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R]>>", "/Type/Pages/Kids[3 0 R]/Count 1"]

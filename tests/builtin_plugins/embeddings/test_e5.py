@@ -135,6 +135,7 @@ def test_its_vectors_are_those_of_the_published_architecture(
     assert np.sum(engine.encode(TEXTS) * expected, axis=1).min() > 0.99999
 
 
+@pytest.mark.long
 def test_what_the_processor_computes_quickest_stays_close(
     published: Published, quickest: OpenVinoEngine
 ) -> None:

@@ -47,6 +47,7 @@ def test_openvino_agrees_with_the_published_library(
     assert agreement.min() > 0.999
 
 
+@pytest.mark.long
 def test_openvino_in_fp32_is_the_published_library(
     weights: Weights, reference_engine: SentenceTransformersEngine
 ) -> None:
@@ -60,6 +61,7 @@ def test_the_stored_reference_is_what_the_published_library_gives(
     assert verify(reference_engine, Reference.read(REFERENCE_FILE)) > 0.99999
 
 
+@pytest.mark.long
 def test_the_reference_engine_in_bf16_stays_close(
     weights: Weights, reference_engine: SentenceTransformersEngine
 ) -> None:

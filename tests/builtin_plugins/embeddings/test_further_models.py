@@ -78,6 +78,7 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
         yield Stage(running, server, await somebody(running), folder)
 
 
+@pytest.mark.long
 @session
 async def test_a_folder(stage: Stage) -> None:
     """Its vectors are those of the published library, with the prompts that its makers wrote down."""

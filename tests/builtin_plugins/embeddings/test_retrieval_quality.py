@@ -9,6 +9,8 @@ from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTra
 from tests.benchmarks.evaluation import measure
 from tests.benchmarks.evaluation_sets import SETS, load, ndcg
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", SETS)
 def test_hybrid_is_not_below_the_better_leg(name: str, openvino_engine: OpenVinoEngine) -> None:

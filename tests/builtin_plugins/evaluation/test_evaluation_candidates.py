@@ -219,7 +219,6 @@ class Meanwhile(SayingModel):
         return "no JSON"
 
 
-@pytest.mark.each_database
 async def test_what_is_deleted_meanwhile_leaves_no_questions(
     start_platform: Start, database_url: str | None
 ) -> None:

@@ -141,7 +141,6 @@ class TestDeletion:
         await running.run_jobs()
         assert (await rows(running, base))["graph_rag_graph"] == 1
 
-    @pytest.mark.each_database
     async def test_documents_at_the_same_time(self, running: Running, ann: Actor) -> None:
         base = await make_base(ann, graph=True)
         ids = [await ingest(running, ann, base, f"{n}.txt", f"{INSTITUTE} Part {n}.") for n in range(6)]

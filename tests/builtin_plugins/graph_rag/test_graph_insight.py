@@ -78,7 +78,6 @@ class TestCorrelate:
         assert got["items"] == [one]
         assert await items(ann, min_score=1) == []
 
-    @pytest.mark.each_database
     async def test_beside_the_event_loop(self, ann: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
         """Scoring thousands of documents takes seconds, in which others are served."""
         await make(ann)

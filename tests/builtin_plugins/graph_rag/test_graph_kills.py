@@ -19,8 +19,9 @@ from tests.builtin_plugins.graph_rag.graph_support import (
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.each_database
+
 @pytest.mark.durability
 async def test_killed_in_mid_build(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path

@@ -62,7 +62,6 @@ class TestConstruct:
         assert names(await call(ann, "graph/search", query="Senja")) == []
         assert names(await call(ann, "graph/search", query="orleans")) == ["Orléans"]
 
-    @pytest.mark.each_database
     async def test_same_document_at_the_same_time(self, ann: Actor) -> None:
         await asyncio.gather(*(construct(ann, "d", INSTITUTE) for _ in range(4)))
         assert await documents(ann) == ["d"]
@@ -74,7 +73,6 @@ class TestConstruct:
         assert await documents(ann) == ["c", "b", "a"]
 
 
-@pytest.mark.each_database
 class TestWhatNoDatabaseHolds:
     @pytest.mark.parametrize("number", ["1e999", "NaN"])
     async def test_in_free_json(self, ann: Actor, number: str) -> None:
@@ -162,7 +160,6 @@ class TestAsking:
         refused = await ann.post(f"{API}/entity-context", json={"entity_text": "Nobody"})
         assert (refused.status, refused.json()["code"]) == (404, "entity_not_found")
 
-    @pytest.mark.each_database
     async def test_search_order(self, ann: Actor) -> None:
         """Exact names come first, then names that begin so, then names that hold the words."""
         await construct(ann, "a", "Old Senja Station. Senja Station North. Senja Station.")
@@ -195,7 +192,6 @@ class TestDelete:
         again = (await ann.delete(f"{API}/graph/document/a")).json()
         assert [value for key, value in again.items() if key.endswith("deleted")] == [0, 0, 0]
 
-    @pytest.mark.each_database
     async def test_at_the_same_time(self, ann: Actor) -> None:
         """Of several deletions one counts the graph, and what was in it."""
         for _ in range(3):
@@ -209,7 +205,6 @@ class TestDelete:
             ):
                 assert sum(one[field] for one in counts) == whole, field
 
-    @pytest.mark.each_database
     async def test_several_that_name_the_same(self, ann: Actor) -> None:
         """Documents that go at once leave no entity behind uncounted: whichever goes last counts it."""
         for _ in range(3):
@@ -222,7 +217,6 @@ class TestDelete:
             assert sum(one["orphan_entities_deleted"] for one in answers) == before
             assert (await stats(ann))["entities"] == 0
 
-    @pytest.mark.each_database
     async def test_while_it_is_written(self, ann: Actor) -> None:
         """Writing and deleting one graph at once: each is done whole, before or after the other."""
         text = " ".join(INSTITUTE.replace("Senja", f"Senja {chr(65 + n)}x") for n in range(26))
@@ -238,7 +232,6 @@ class TestDelete:
             await ann.delete(f"{API}/graph/document/a")
             assert await documents(ann) == []
 
-    @pytest.mark.each_database
     async def test_ids_of_every_form(self, ann: Actor) -> None:
         """A document's id is the client's own: slashes and quotes are part of it."""
         name = 'https://example.org/a b?"c"'
@@ -273,7 +266,6 @@ class TestAccess:
         assert found["entity"]["text"] == "NRI" and found["also_called"] == []
 
 
-@pytest.mark.each_database
 async def test_the_account_is_deleted(running: Running) -> None:
     """The graphs that it made are gone with all their rows; another account's, of the same text, stay."""
     ann, bob = await somebody(running), await somebody(running)

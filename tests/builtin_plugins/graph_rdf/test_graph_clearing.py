@@ -157,6 +157,7 @@ def test_removing_ends_when_its_time_is_over(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.long
 async def test_a_full_disk_shows_nothing_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     async with platforms(tmp_path / "home") as start:
@@ -420,6 +421,7 @@ async def test_a_stop_does_not_wait_until_many_graphs_are_gone(tmp_path: Path) -
         assert not holds(tmp_path / "rdf", b"emil")
 
 
+@pytest.mark.long
 async def test_what_a_query_waits_for(tmp_path: Path) -> None:
     async with many_deleted(tmp_path, patience=0) as (live, hers, _, _ann):
         wanted = re.compile("Deleted graphs are being removed from the RDF store .* left")

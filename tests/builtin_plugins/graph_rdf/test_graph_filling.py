@@ -42,6 +42,7 @@ def sight(session: Session) -> GraphSight:
     return GraphSight(str(session.scalars(select(Graph.maker)).first()), None)
 
 
+@pytest.mark.long
 async def test_it_says_what_the_export_says(tmp_path: Path) -> None:
     async with many_graphs(tmp_path) as (_, ann):
         await self_consistent(ann)

@@ -118,6 +118,7 @@ def holds(folder: Path, text: bytes) -> bool:
         return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one_home", [True, False], ids=["one home", "homes of their own"])
 async def test_what_one_process_writes_the_other_reads(
     one_home: bool, postgres_url: str, tmp_path: Path

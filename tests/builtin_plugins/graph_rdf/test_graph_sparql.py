@@ -212,6 +212,7 @@ class TestQueries:
             await asyncio.gather(*(ask(ann) for _ in range(8)), ask(bob))
             assert len(ended) == 9 and ended.index(bob) < 7
 
+    @pytest.mark.long
     async def test_a_broken_store(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         """A store that can't be read is built again by itself; one that is lost, too."""
         home = tmp_path_factory.mktemp("broken")

@@ -178,6 +178,7 @@ async def test_what_a_killed_process_left_leaves_at_the_next_start(tmp_path: Pat
         await eventually(lambda: not holds())
 
 
+@pytest.mark.long
 async def test_a_deletion_costs_no_second_filling(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was deleted or replaced leaves the disk; what stays is neither read nor written again."""
     home = tmp_path / "home"

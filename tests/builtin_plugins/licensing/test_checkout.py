@@ -47,7 +47,6 @@ async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
     assert (await ann.post(f"{LICENSES}/validate", json=body)).json()["valid"] is True
 
 
-@pytest.mark.each_database
 async def test_a_notice_twice_and_at_once(licensing: Running, provider: Provider) -> None:
     """The same notice ten times at once makes one license, once: its key stays what it was."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
@@ -122,6 +121,7 @@ async def test_the_same_tier_again_is_added(licensing: Running, provider: Provid
     assert _days(found) in (729, 730)
 
 
+@pytest.mark.long
 async def test_a_second_year_on_a_machine_with_another_clock(
     tmp_path: Path, provider: Provider, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,6 @@ async def test_uses_are_counted(licensing: Running) -> None:
     assert shown["last_used_at"] is not None
 
 
-@pytest.mark.each_database
 async def test_uses_are_counted_while_they_are_written(licensing: Running) -> None:
     """A use that is just being written is neither left out nor counted twice."""
     admin = await somebody(licensing, role="admin")
@@ -119,7 +118,6 @@ async def test_uses_are_counted_while_they_are_written(licensing: Running) -> No
         assert listed.json()["licenses"][0]["usage_count"] in (number - 1, number)
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("change", "reason"), [({"active": False}, "active"), ({"valid_until": None}, "expired")]
 )

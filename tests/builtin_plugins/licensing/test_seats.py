@@ -21,7 +21,6 @@ def seats_of(organization: int, license_id: str, user: int | None = None) -> str
     return base if user is None else f"{base}/{user}"
 
 
-@pytest.mark.each_database
 async def test_seats_are_never_oversold(licensing: Running) -> None:
     """Of ten members who get a seat at once, three have one."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
@@ -101,7 +100,6 @@ async def test_fewer_seats_than_taken(licensing: Running) -> None:
     assert (await ann.get(seats_of(organization, made["id"]))).json()["total"] == 2
 
 
-@pytest.mark.each_database
 async def test_the_account_is_deleted(licensing: Running) -> None:
     """Its seat is free again; what was bought for it stays, under its id."""
     admin, ann, ben, eve = [await somebody(licensing, role=role) for role in ("admin", *["user"] * 3)]

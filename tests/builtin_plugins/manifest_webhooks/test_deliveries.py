@@ -92,7 +92,6 @@ async def test_disabled_and_failing(start_platform: Start, platform_home: Path) 
     assert [row[3:5] for row in await shown(running)] == [("refused", 403), ("refused", 503)]
 
 
-@pytest.mark.each_database
 async def test_bounded(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
     """The last 100 of each kind are kept; strangers push out nothing that proved itself."""
     running = await notes(start_platform, platform_home, {"DATABASE_URL": database_url})

@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from builtin_plugins.vectors.api import VECTORS
 from kernel.testing import Reply, Running, Start
 from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
@@ -30,6 +32,7 @@ async def send(running: Running, delivery: GitHubDelivery, **changed: str) -> Re
     )
 
 
+@pytest.mark.long
 async def test_burst(start_platform: Start, platform_home: Path) -> None:
     """200 signed deliveries at once, while a stranger at the same address floods the path: none is refused.
 

@@ -61,7 +61,6 @@ async def until_taken_by(running: Running, plugin: str, path: str = "/notes") ->
     await until(taken)
 
 
-@pytest.mark.each_database
 async def test_a_later_process_agrees(start_platform: Start, folder: Path, database_url: str | None) -> None:
     env = {"DATABASE_URL": database_url}
     drop(folder, "b.yaml", manifest("second", "/notes"))
@@ -164,7 +163,6 @@ async def test_looking_while_an_editor_saves(start_platform: Start, folder: Path
     assert await taker(running) == "notes" and "m.yaml" in await reason(running, "a.yaml")
 
 
-@pytest.mark.each_database
 async def test_folders_that_are_not_in_step(
     start_platform: Start, tmp_path: Path, database_url: str | None
 ) -> None:
@@ -201,7 +199,6 @@ async def test_folders_that_stay_different(start_platform: Start, tmp_path: Path
     assert [await taker(one) for one in running] == ["one", "two"]
 
 
-@pytest.mark.each_database
 async def test_a_database_that_fails(
     start_platform: Start, folder: Path, database_url: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -267,7 +264,6 @@ async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) 
     assert refused["name"] == "\\xff.yaml" and "\\xfe.yaml" in refused["reason"]
 
 
-@pytest.mark.each_database
 async def test_removing_a_file_name_that_is_no_text(
     start_platform: Start, folder: Path, database_url: str | None
 ) -> None:

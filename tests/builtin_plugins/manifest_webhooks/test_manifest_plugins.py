@@ -314,7 +314,6 @@ class TestAdministration:
         answer = await send(running.anonymous, "/notes", {"text": "collected"}, event)
         assert answer.status == 200 and len(await hits(running.anonymous, "notes", "collected")) == 1
 
-    @pytest.mark.each_database
     async def test_uninstall_amid_deliveries(
         self, start_platform: Start, folder: Path, database_url: str | None
     ) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cli import revisions
 from kernel.db.startup import SCHEMA
 from kernel.testing import Start
 
 
-@pytest.mark.each_database
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """From empty to the newest revision, on both databases."""
     running = await start_platform("manifest_webhooks", env={"DATABASE_URL": database_url})

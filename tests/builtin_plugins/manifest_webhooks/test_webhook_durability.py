@@ -37,7 +37,7 @@ async def deliver_until_killed(served: Served, prefix: str, acknowledged: Acknow
             number += 1
 
 
-@pytest.mark.each_database
+@pytest.mark.long
 @pytest.mark.durability
 async def test_kill_loses_nothing_acknowledged(
     platform_home: Path, database_url: str | None, request: pytest.FixtureRequest

@@ -117,7 +117,6 @@ class TestEvents:
         assert other.json()["result"]["point_id"] != first.json()["result"]["point_id"]
         assert (await count(running), embeddings.calls) == (2, 2)
 
-    @pytest.mark.each_database
     async def test_concurrent_duplicates(
         self, start_platform: Start, platform_home: Path, database_url: str | None
     ) -> None:

@@ -45,7 +45,6 @@ async def test_a_new_listing_is_a_draft(market: Market) -> None:
     assert (await ann.get(f"{PLUGINS}?status=draft&limit=100")).json()["total"] == 1
 
 
-@pytest.mark.each_database
 async def test_names_are_unique(market: Market) -> None:
     """Whatever their case, width and invisible characters; the name of an installed plugin is taken, too."""
     ann = await market.user()
@@ -109,7 +108,6 @@ async def test_names_of_every_script(market: Market) -> None:
         assert [item["loc"] for item in answer.json()["detail"]] == [["body", "display_name"]]
 
 
-@pytest.mark.each_database
 async def test_pages(market: Market) -> None:
     """limit and offset, page and page_size: the same rows, all of them, newest first."""
     ann = await market.user()
@@ -134,7 +132,6 @@ async def test_pages(market: Market) -> None:
     assert {one["slug"]: one["plugin_count"] for one in shelf}[category["slug"]] == 5
 
 
-@pytest.mark.each_database
 async def test_search_ranks(market: Market) -> None:
     """The exact name first, then names that begin so, then texts; drafts never."""
     ann = await market.user()
@@ -151,7 +148,6 @@ async def test_search_ranks(market: Market) -> None:
     assert await found_by(market, word.upper(), limit=1, offset=1) == [longer["name"]]
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("name", "asked"),
     [("barometer", "baromter"), ("hygrometer", "higrometer"), ("thermograph", "termograph")],
@@ -164,7 +160,6 @@ async def test_search_forgives_the_spelling_of_names(market: Market, name: str, 
     assert (await found_by(market, asked))[0] == name
 
 
-@pytest.mark.each_database
 async def test_every_hit_of_a_frequent_word_is_on_one_page(market: Market) -> None:
     """PostgreSQL ranks only the newest thousand; whoever pages on sees the others, and none twice."""
     word = fresh("groyne").replace("-", "")
@@ -188,7 +183,6 @@ def listed(unit: Unit, word: str, count: int) -> list[str]:
     return names
 
 
-@pytest.mark.each_database
 async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     """Accents and case do not matter, nor do signs of the query language."""
     ann = await market.user()
@@ -202,7 +196,6 @@ async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     assert (await ann.get(f"{PLUGINS}/search")).status == 422
 
 
-@pytest.mark.each_database
 async def test_search_finds_names_without_letters(market: Market) -> None:
     """A name of signs alone has no words to search for, and is found by its beginning."""
     author = await market.user()
@@ -213,7 +206,6 @@ async def test_search_finds_names_without_letters(market: Market) -> None:
     assert await found_by(market, "☂") == await found_by(market, "\u200b") == []
 
 
-@pytest.mark.each_database
 async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
     """Archiving takes a listing out of lists and search at once; a new description is searched."""
     ann = await market.user()
@@ -227,7 +219,6 @@ async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
     assert (await market.running.anonymous.get(f"{PLUGINS}/{made['id']}")).status == 404
 
 
-@pytest.mark.each_database
 async def test_a_category_that_goes_meanwhile(market: Market) -> None:
     """It is deleted once; a listing that comes too late for it is refused as for an unknown one."""
     ann = await market.user()

@@ -64,7 +64,6 @@ async def test_an_install(market: Market) -> None:
     assert (await ann.get(path)).json()["download_count"] == 1
 
 
-@pytest.mark.each_database
 async def test_the_cap_is_exact(market: Market) -> None:
     """Of twelve installs at once five succeed; enabling what is installed does not count."""
     ann = await market.user()
@@ -80,7 +79,6 @@ async def test_the_cap_is_exact(market: Market) -> None:
     assert await statuses(ann, free, "install") == [200]
 
 
-@pytest.mark.each_database
 async def test_the_same_install_at_once(market: Market) -> None:
     """Ten clients of one account make one row and one download."""
     ann = await market.user()
@@ -146,7 +144,6 @@ async def test_a_rating(market: Market) -> None:
     assert (listing["rating_average"], listing["rating_count"]) == (2.5, 2)
 
 
-@pytest.mark.each_database
 async def test_ratings_at_once(market: Market) -> None:
     """However many rate and edit together, the aggregate is that of the rows."""
     (plugin,) = await approved(market, 1)
@@ -164,7 +161,6 @@ async def test_ratings_at_once(market: Market) -> None:
     assert (await market.admin.get(f"{PLUGINS}/{NOWHERE}/ratings")).status == 404
 
 
-@pytest.mark.each_database
 async def test_the_account_is_deleted(market: Market) -> None:
     """Its ratings no longer count, its installs and unpublished listings are gone; others' stay."""
     ann, eve = await market.user(), await market.user()
@@ -185,7 +181,6 @@ async def test_the_account_is_deleted(market: Market) -> None:
         assert (await reader.get(f"{PLUGINS}/{listing['id']}")).status == status
 
 
-@pytest.mark.each_database
 async def test_the_author_is_deleted(market: Market) -> None:
     """Published listings need an heir, who becomes their author; the e-mail address is removed."""
     ann, eve = await market.user(), await market.user()

@@ -250,7 +250,6 @@ class Walk:
         await deed(who, self.chance.choice(self.plugins) if self.plugins else None)  # type: ignore[arg-type]
 
 
-@pytest.mark.each_database
 async def test_every_answer_is_the_models(market: Market, request: pytest.FixtureRequest) -> None:
     """Whatever four accounts do in whatever order, the answers are those of the model."""
     seed = 7 if request.config.getoption("leak_seed") else random.randrange(10**6)

@@ -117,7 +117,6 @@ async def test_a_review(market: Market) -> None:
     assert len(await audited(market.running, "listing.submit", found["id"])) == 2
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("trigger", ["claim", "reject"])
 async def test_two_reviewers_at_once(market: Market, trigger: str) -> None:
     """Of ten who try, one wins; the others hear 409, and there is one row."""
@@ -127,7 +126,6 @@ async def test_two_reviewers_at_once(market: Market, trigger: str) -> None:
     assert len(await moves(market, found["id"])) == 2
 
 
-@pytest.mark.each_database
 async def test_approval_against_rejection(market: Market) -> None:
     """One of the two wins, and the state is that of the winner."""
     for _ in range(5):

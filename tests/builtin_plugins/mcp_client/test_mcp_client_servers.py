@@ -29,6 +29,7 @@ def node() -> str:
     return shutil.which("node") or "node"
 
 
+@pytest.mark.long
 async def test_everything_as_a_program(start_platform: Start, packages: Path) -> None:
     """server-everything over standard input: text, structured data, images, an error."""
     command = [node(), str(packages / "server-everything/dist/index.js"), "stdio"]

@@ -56,6 +56,7 @@ def runner() -> Path:
     return npm_folder(Path(__file__).parent / "conformance", "the MCP conformance tests")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", SCENARIOS)
 async def test_conformance(mcp: Running, runner: Path, tmp_path: Path, version: str) -> None:
     """Every check of these scenarios passes, but for those that ask for tools made for the runner."""

@@ -180,7 +180,6 @@ async def test_limits_are_shown_and_noted(start_anywhere: Start) -> None:
         assert (entry.before_state["rate_limit"], entry.after_state["rate_limit"]) == (None, 7)
 
 
-@pytest.mark.each_database
 async def test_use_is_counted(start_anywhere: Start) -> None:
     async with stage(start_anywhere) as (running, admin, server):
         ann = await somebody(running)

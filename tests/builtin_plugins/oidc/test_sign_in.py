@@ -326,7 +326,6 @@ async def test_two_processes(boot: Boot) -> None:
         assert expected in (await other.go(back.url)).fragment
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("people", [["anna"] * 4, ["anna", "bert"] * 2])
 async def test_at_the_same_time(boot: Boot, database_url: str | None, people: list[str]) -> None:
     """First sign-ins at once, in one session at the provider, make one account for each person."""

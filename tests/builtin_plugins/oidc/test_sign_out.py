@@ -127,7 +127,6 @@ async def test_logout_of_a_stranger(shared: Site) -> None:
     assert await is_accepted(local)
 
 
-@pytest.mark.each_database
 async def test_logout_token_counts_once(boot: Boot, database_url: str | None) -> None:
     """A replay ends no later session, not even when both come at once."""
     site = await boot(DATABASE_URL=database_url)

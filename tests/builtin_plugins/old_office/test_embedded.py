@@ -12,6 +12,8 @@ import pytest
 from builtin_plugins.documents.omissions import COUNTED, Omission
 from builtin_plugins.old_office.embedded import extract, omit_unread
 
+pytestmark = pytest.mark.long
+
 SECTOR = 512
 LEAST = 4096
 END, FREE, NONE = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFF

@@ -19,7 +19,7 @@ from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, up
 from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import LoadedOnce
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 FILES = Path(__file__).parent / "files"
 ENCRYPTED_BOOK = struct.pack("<HHHHHH", 0x2F, 6, 0, 1, 1, 1)
 

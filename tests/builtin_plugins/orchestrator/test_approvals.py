@@ -60,7 +60,6 @@ async def test_shown(careful: Stage) -> None:
     assert streamed.finish_reason == "stop" and careful.office.deleted == []
 
 
-@pytest.mark.each_database
 async def test_confirmed_once(careful: Stage) -> None:
     """Sent back, it is made as shown, and the model goes on; the second time it waits no longer."""
     found = await waiting(careful)
@@ -101,6 +100,7 @@ async def test_expired(careful: Stage) -> None:
     assert reply.status == 409
 
 
+@pytest.mark.long
 async def test_another_machines_clock(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,7 +131,6 @@ async def test_secrets_are_sealed_or_left_out(open_shop: Open, tmp_path: Path) -
     assert other.archives.manifest(await other.back_up()).without == ["secrets", "config.yaml"]
 
 
-@pytest.mark.each_database
 async def test_no_write_waits(database_url: str | None, open_shop: Open) -> None:
     """While an archive is made, no write takes longer than 100 ms over its usual time."""
     shop: Shop = await open_shop(env={"DATABASE_URL": database_url})

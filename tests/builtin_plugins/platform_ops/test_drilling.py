@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kernel.testing import audited, platforms
 from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
 from tests.fakes.processes import without_plugins
@@ -23,6 +25,7 @@ async def drilled(shop: Shop, name: str) -> dict[str, Any]:
     return await shop.job(started)
 
 
+@pytest.mark.long
 async def test_a_drill_compares_and_changes_nothing(open_shop: Open, platform_home: Path) -> None:
     """It says what was the same; the temporary instance is gone, and what is in service stays."""
     shop = await open_shop(env=LEAN)
@@ -39,6 +42,7 @@ async def test_a_drill_compares_and_changes_nothing(open_shop: Open, platform_ho
     ]
 
 
+@pytest.mark.long
 async def test_one_drill_of_a_backup_at_a_time(open_shop: Open) -> None:
     """A second request while one waits is refused; who asked is in the audit log."""
     shop = await open_shop(env=LEAN)

@@ -33,7 +33,7 @@ def _fill(unit: Unit) -> None:
     unit.session.execute(text("INSERT INTO platform_ops_sample VALUES (:n, :v)"), rows)
 
 
-@pytest.mark.each_database
+@pytest.mark.long
 async def test_a_backup_outlives_a_full_disk(
     open_shop: Open, disk: SmallDisk, database_url: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,7 +23,6 @@ def step_back(unit: Unit) -> None:
     unit.session.execute(text("DROP TABLE access_tokens_alembic_version"))
 
 
-@pytest.mark.each_database
 async def test_backup_before_migrations(database_url: str | None, tmp_path: Path) -> None:
     """A start with migrations to run makes an archive of what was; a fresh database needs none."""
     env = {"DATABASE_URL": database_url}
@@ -42,7 +41,6 @@ async def test_backup_before_migrations(database_url: str | None, tmp_path: Path
         assert "access_tokens" not in manifest.revisions
 
 
-@pytest.mark.each_database
 async def test_wrong_setting_stops_an_upgrade(database_url: str | None, tmp_path: Path) -> None:
     """A plugin out of service makes no backup, so nothing is migrated until its setting is corrected."""
     env, wrong = {"DATABASE_URL": database_url}, {"PLATFORM_BACKUP_SCHEDULE": "nightly"}
@@ -102,7 +100,6 @@ def make_migration_fail(unit: Unit) -> None:
     unit.session.execute(text("DROP TABLE access_tokens_alembic_version"))
 
 
-@pytest.mark.each_database
 async def test_an_upgrade_that_fails_again_pushes_out_no_backups(
     database_url: str | None, tmp_path: Path
 ) -> None:
@@ -124,7 +121,6 @@ async def test_an_upgrade_that_fails_again_pushes_out_no_backups(
             assert "access_tokens" in reasons[0]
 
 
-@pytest.mark.each_database
 async def test_an_earlier_release_comes_back(
     database_url: str | None, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ async def held(running: Running) -> list[str]:
     return list(await running.platform.database.read(held_blobs_of, "restore:"))
 
 
-@pytest.mark.each_database
+@pytest.mark.long
 async def test_a_restore_that_fails_at_the_start_lets_go(database_url: str | None, tmp_path: Path) -> None:
     """The rows stay, the job has the reason, and the archive's files are released."""
     env = {"DATABASE_URL": database_url}

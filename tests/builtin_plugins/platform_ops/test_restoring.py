@@ -63,7 +63,7 @@ class Scales(Plugin):
 WITH_SCALES = (*PLUGINS, "plugin_registry", Scales)
 
 
-@pytest.mark.each_database
+@pytest.mark.long
 @pytest.mark.parametrize(("before", "after"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
 async def test_everything_comes_back(
     before: str, after: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -117,6 +117,7 @@ async def opened(start: Start, env: dict[str, str | None]) -> tuple[Running, obj
     return running, await running.user("boss", role="admin")
 
 
+@pytest.mark.long
 async def test_restore_by_the_api(database_url: str | None, tmp_path: Path) -> None:
     """It replaces nothing until the platform starts again, keeps the journal, and can be taken back."""
     env = {"DATABASE_URL": database_url}
@@ -141,6 +142,7 @@ async def test_restore_by_the_api(database_url: str | None, tmp_path: Path) -> N
         assert "late" in await usernames(running)
 
 
+@pytest.mark.long
 async def test_no_session_outlives_a_restore(database_url: str | None, tmp_path: Path) -> None:
     """One that was ended since the backup stays ended, and none is taken for an account that came later."""
     env = {"DATABASE_URL": database_url}

@@ -6,8 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kernel.hooks import hookspecs
 from kernel.plugins.loading import Candidate
 from kernel.sdk import PLUGIN_STATES, Plugin, Principal, hookimpl
@@ -40,7 +38,6 @@ async def record(running: Running, name: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-@pytest.mark.each_database
 async def test_thirty_administrators_at_once(start_platform: Start, database_url: str | None) -> None:
     """Switches and settings that nobody had set before: each request is served, and the last one counts."""
     running = await start_platform(OWN, Shop, env={"DATABASE_URL": database_url})

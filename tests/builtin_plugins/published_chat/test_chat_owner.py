@@ -74,7 +74,6 @@ async def test_ratings(running: Running) -> None:
     assert (await items(shop, "feedback"))[0]["turn_id"] == turns[1]
 
 
-@pytest.mark.each_database
 async def test_figures(running: Running) -> None:
     shop = await open_shop(running)
     visitor = await here(shop)
@@ -104,7 +103,6 @@ async def test_a_session_is_deleted_with_its_conversation(running: Running) -> N
     assert (await shop.owner.get(f"{shop.path}/figures")).json()["questions"] == 1
 
 
-@pytest.mark.each_database
 async def test_old_sessions_leave(running: Running) -> None:
     """Sessions without a question for the days of the setting are deleted with their turns."""
     shop = await open_shop(running)
@@ -189,7 +187,6 @@ async def test_nobody_keeps_a_visitors_address(tmp_path: Path) -> None:
         assert [path.name for path in files if address.encode() in path.read_bytes()] == []
 
 
-@pytest.mark.each_database
 async def test_the_owner_is_deleted(running: Running) -> None:
     """The chat is gone with its visitors' sessions and conversations; another account's chat stays."""
     shop, other = await open_shop(running), await open_shop(running)

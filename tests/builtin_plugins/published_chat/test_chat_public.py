@@ -192,7 +192,6 @@ class TestLimits:
             statuses.append((await visitor.ask()).status)
         assert statuses[0] == 200 and 429 in statuses
 
-    @pytest.mark.each_database
     async def test_of_a_day(self, shop: Shop) -> None:
         """At the cap of a day the chat says so, and when it goes on; exact under load."""
         made = await publish(shop.owner, shop.pipeline, daily_questions=3)
@@ -261,7 +260,6 @@ class TestClosed:
 class TestPublishing:
     """Whoever may read a knowledge base may not for that reason show it to strangers."""
 
-    @pytest.mark.each_database
     async def test_reading_is_not_publishing(self, running: Running) -> None:
         """A pipeline over another's knowledge base is published only with that owner's permission, and
         closed without it.

@@ -24,7 +24,6 @@ async def amounts_at(actor: Actor, base: str, moment: object, **fields: object) 
     return [word for one in found.json()["items"] for word in ("185", "210", "240") if word in one["text"]]
 
 
-@pytest.mark.each_database
 async def test_the_version_that_was_current_then(running: Running, ann: Actor, base: str) -> None:
     times = list[str]()
     for text in (OLD, NEW, NEW.replace("210", "240")):

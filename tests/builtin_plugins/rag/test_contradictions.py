@@ -30,7 +30,6 @@ async def read(reader: Actor, base: str, rest: str = "") -> dict[str, Any]:
     return dict(answer.json())
 
 
-@pytest.mark.each_database
 async def test_current_documents_that_differ(running: Running, ann: Actor, base: str) -> None:
     """With their places; no longer once one is replaced, and nothing of documents that don't apply."""
     assert (await read(ann, base))["made_at"] is None

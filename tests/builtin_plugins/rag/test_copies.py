@@ -70,6 +70,7 @@ async def search_hits(ann: Actor, base: str, **fields: object) -> list[dict[str,
     return list(answer.json()["items"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["marks", "outlook"])
 async def test_a_thread_in_files_of_its_own(running: Running, style: str) -> None:
     """Six e-mails that quote all before them answer as well as the first alone, and leave room for others."""
@@ -86,6 +87,7 @@ async def test_a_thread_in_files_of_its_own(running: Running, style: str) -> Non
     assert len(items) == 5 and len(saying) <= 2, [item["text"][:80] for item in items]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"rerank": True}, {"hybrid": False}, {"top_k": 1}])
 async def test_a_file_that_was_stored_often(running: Running, options: dict[str, object]) -> None:
     """Twelve names for one text are one hit; another amount is another text."""

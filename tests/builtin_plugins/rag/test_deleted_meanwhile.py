@@ -9,15 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from email.message import EmailMessage
 from typing import Any
 
-import pytest
 from sqlalchemy import delete as remove_rows
 from sqlalchemy import func, select, text
 
 from builtin_plugins.rag.models import Deletion
 from kernel.testing import Actor, Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import Meanwhile, ingest, make_base, path_of, somebody, upload
-
-pytestmark = pytest.mark.each_database
 
 BASES = "/v1/rag/knowledge-bases"
 

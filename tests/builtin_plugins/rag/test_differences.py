@@ -27,7 +27,6 @@ def texts(found: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
     ]
 
 
-@pytest.mark.each_database
 async def test_sentences_that_differ(running: Running, ann: Actor, base: str) -> None:
     """From the earlier to the later one, whichever is asked for; the places are those in the texts."""
     tail = "".join(f"Paragraph {n} is about the rooms of house {n}.\n\n" for n in range(200))

@@ -237,7 +237,6 @@ async def test_what_can_not_be_is_refused_with_its_place(archive: Archive, wante
     assert f"body.retrieval_config.metadata_filter{where}" in problems(refused)
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("field", ["year", "size_bytes", "uploaded_at", "created", "title", "filename"])
 async def test_as_many_values_as_a_filter_may_have(archive: Archive, field: str) -> None:
     """Databases limit parameters, and how deep a condition is."""

@@ -32,6 +32,7 @@ async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Da
     await opened.close()
 
 
+@pytest.mark.long
 async def test_filters_mean_the_same_everywhere(database: Database, request: pytest.FixtureRequest) -> None:
     """FAISS, on SQLite and PostgreSQL."""
     chance = random.Random(request.config.getoption("--filter-seed"))

@@ -42,7 +42,6 @@ async def three_documents(ann: Actor, base: str) -> list[str]:
     return [answer.json()["document_id"] for answer in answers]
 
 
-@pytest.mark.each_database
 async def test_documents_outlive_a_full_disk(
     start_platform: Start, disk: SmallDisk, database_url: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:

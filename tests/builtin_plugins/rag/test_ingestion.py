@@ -59,7 +59,6 @@ async def leftovers(running: Running) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("stop_before", [1, 3])
 @pytest.mark.parametrize("whole_base", [False, True])
 async def test_deleted_while_it_is_ingested(
@@ -82,7 +81,6 @@ async def test_deleted_while_it_is_ingested(
     assert await leftovers(running) == {}
 
 
-@pytest.mark.each_database
 async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
     start_platform: Start, database_url: str | None
 ) -> None:
@@ -341,7 +339,6 @@ async def test_too_many_passages(start_platform: Start) -> None:
     assert (await ingest(running, ann, base, "short.md", HANDBOOK))["status"] == "completed"
 
 
-@pytest.mark.each_database
 async def test_a_large_document_gives_its_place_back(start_platform: Start, database_url: str | None) -> None:
     env = {"DATABASE_URL": database_url, "PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.01"}
     running = await start_platform("rag", HashEmbeddings(), env=env)

@@ -82,7 +82,6 @@ class TestCreate:
 
 
 class TestList:
-    @pytest.mark.each_database
     async def test_pages(self, ann: Actor) -> None:
         """`total` counts before slicing; the pages together are the whole, oldest first."""
         made = [await make_base(ann, name=f"n{number}") for number in range(5)]
@@ -92,7 +91,6 @@ class TestList:
         assert [page["total"] for page in pages] == [5] * 4
         assert (pages[1]["limit"], pages[1]["offset"]) == (2, 2)
 
-    @pytest.mark.each_database
     async def test_owner_filter_keeps_ownerless_rows(self, running: Running) -> None:
         """`owner_id` answers that account's knowledge bases and those of nobody, and no others."""
         ann, ben = await somebody(running), await somebody(running)
@@ -171,7 +169,6 @@ class TestDelete:
         assert (await ben.get(f"/v1/rag/pipeline/{theirs}")).json()["knowledge_base_ids"] == [other]
         assert (await ask_raw(ben, theirs, "Anything?")).status == 200
 
-    @pytest.mark.each_database
     async def test_shared_bytes_stay_for_the_other_knowledge_base(self, running: Running, ann: Actor) -> None:
         first, second = await make_base(ann), await make_base(ann)
         text = f"# Two homes\n\nWritten for {first} alone."

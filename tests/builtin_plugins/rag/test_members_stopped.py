@@ -60,7 +60,6 @@ async def statuses(ann: Actor, base: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("action", ["cancel", "cancel and retry", "delete"])
 async def test_stopped_while_it_is_unpacked(
     start_platform: Start, database_url: str | None, action: str

@@ -56,7 +56,6 @@ async def put_rules(running: Running, actor: Actor, base: str, *rules: dict[str,
     return reply
 
 
-@pytest.mark.each_database
 async def test_values_come_with_an_upload_and_are_shown_as_their_kind(
     running: Running, ann: Actor, base: str
 ) -> None:
@@ -149,7 +148,6 @@ async def test_fields_are_listed_changed_and_removed(running: Running, ann: Acto
     assert (await record(ann, base, document))["metadata"] == {}
 
 
-@pytest.mark.each_database
 async def test_what_is_set_by_hand_wins_and_what_it_hid_comes_back(
     running: Running, ann: Actor, base: str
 ) -> None:
@@ -175,7 +173,6 @@ async def test_what_is_set_by_hand_wins_and_what_it_hid_comes_back(
     assert await title() == (None, None)
 
 
-@pytest.mark.each_database
 async def test_rules_read_paths(running: Running, ann: Actor, base: str) -> None:
     """A part of the path as a number, several rules for one field of several values, and others untouched."""
     await declare(ann, base, "year", "number")
@@ -220,7 +217,6 @@ async def test_a_kind_stays_while_overruled_values_have_it(running: Running, ann
     assert (await declare(ann, base, "note", "number")).status == 200
 
 
-@pytest.mark.each_database
 async def test_a_version_takes_over_what_was_set_by_hand(running: Running, ann: Actor, base: str) -> None:
     """The replaced one keeps its own; values sent with the new one win."""
     first = (await put(ann, base, "a.md", "---\ntitle: First\n---\n\nOne text.\n")).json()["document_id"]
@@ -240,7 +236,6 @@ async def test_a_version_takes_over_what_was_set_by_hand(running: Running, ann: 
     assert (old["title"], old["subject"]) == ("First", "Old")
 
 
-@pytest.mark.each_database
 async def test_many_documents_are_edited_at_once(running: Running, ann: Actor, base: str) -> None:
     ids = [
         (await send(ann, base, f"Text {n}.\n", f"{n}.md", tags=["draft", f"n{n}"])).json() for n in range(3)
@@ -267,7 +262,6 @@ async def test_many_documents_are_edited_at_once(running: Running, ann: Actor, b
     assert list(problems(await ann.post(path, json={**body, "add": {"title": "x"}}))) == ["body.add.title"]
 
 
-@pytest.mark.each_database
 async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base: str) -> None:
     """Unchanged it changes nothing; a mistake in one cell keeps everything as it was."""
     await declare(ann, base, "year", "number")
@@ -295,7 +289,6 @@ async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base:
     assert "tags" not in (await record(ann, base, second))["metadata"]
 
 
-@pytest.mark.each_database
 async def test_values_go_with_their_document_and_their_knowledge_base(running: Running, ann: Actor) -> None:
     """In the same transaction; the receipt counts them, and nothing is left to find."""
     base = await make_base(ann)
@@ -399,7 +392,6 @@ async def test_a_name_may_look_like_an_id(running: Running) -> None:
     assert (await change(admin, base, document, owner=str(other.user["id"]))).status == 200
 
 
-@pytest.mark.each_database
 async def test_a_table_keeps_every_value(running: Running, ann: Actor) -> None:
     """Also those with the signs that a table needs, and people whom its reader does not see."""
     admin, stranger = await running.user(role="admin"), await somebody(running)
@@ -421,7 +413,6 @@ async def test_a_table_keeps_every_value(running: Running, ann: Actor) -> None:
     assert (await change(ann, base, document, readers=both, owner=before["owner"])).status == 200
 
 
-@pytest.mark.each_database
 async def test_edits_while_versions_are_published(running: Running, ann: Actor, base: str) -> None:
     """Nothing fails, and the last rules apply to all versions that answer in the end."""
     paths = [f"docs/{number}.md" for number in range(6)]

@@ -295,6 +295,7 @@ SCANS = {
 }
 
 
+@pytest.mark.long
 @needs_tesseract
 async def test_a_scan_in_another_language(platform_home: Path) -> None:
     """The notice names the language that the scan seems to be in; one that was read has none, nor a text."""

@@ -59,7 +59,6 @@ async def old_and_new(running: Running, actor: Actor, base: str, subject: str) -
     await send(running, actor, base, sentence.format(NEW), f"{subject} new", valid_from=f"{YEAR}-01-01")
 
 
-@pytest.mark.each_database
 async def test_a_period_limits_a_question(running: Running, ann: Actor, base: str) -> None:
     await old_and_new(running, ann, base, "hotel")
     pipeline, question = await make_pipeline(ann, base), SUBJECTS["hotel"][1]

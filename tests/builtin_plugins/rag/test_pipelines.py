@@ -62,7 +62,6 @@ async def test_refusals(ann: Actor, change: dict[str, object], place: str) -> No
     assert place in problems(await ann.post(PIPELINES, json=body))
 
 
-@pytest.mark.each_database
 async def test_json_that_is_no_number(ann: Actor, base: str) -> None:
     for key, value in [
         (key, value) for key in ("temperature", "x") for value in ("NaN", "Infinity", "1e999")

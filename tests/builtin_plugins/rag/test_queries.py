@@ -261,7 +261,6 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
 async def test_any_question(shelf: Shelf, question: str) -> None:
     """Whatever is asked, the answer is 200 and its citations are those of its sources."""

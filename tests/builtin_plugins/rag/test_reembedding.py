@@ -118,6 +118,7 @@ async def test_a_model_that_runs_on_another_engine(start_platform: Start) -> Non
     assert await sources(ann, base) == {f"{topic}.txt" for topic in TOPICS}
 
 
+@pytest.mark.long
 async def test_questions_uploads_and_deletions_meanwhile(
     start_platform: Start, database_url: str | None
 ) -> None:
@@ -210,7 +211,6 @@ async def test_a_question_that_began_before_the_switch(start_platform: Start) ->
         await retrieve(platform, bases, sought)
 
 
-@pytest.mark.each_database
 async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
     models = TwoModels()
     running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
@@ -278,7 +278,6 @@ async def test_killed_in_the_middle(tmp_path: Path) -> None:
         assert await sources(ann, base, "All about the harbour of Senja.") == {"small.txt", "large.txt"}
 
 
-@pytest.mark.each_database
 async def test_many_small_documents(start_platform: Start, database_url: str | None) -> None:
     """They share a call of the model, which may be on another machine. One that is deleted during the call is
     left out, and the others are kept.

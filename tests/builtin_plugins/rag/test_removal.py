@@ -61,7 +61,6 @@ async def fill(ann: Actor, base: str, count: int) -> list[str]:
     return [answer.json()["document_id"] for answer in answers]
 
 
-@pytest.mark.each_database
 async def test_gone_at_once(start_platform: Start, database_url: str | None) -> None:
     """Before any job has run, no route and no pipeline shows anything of it."""
     running = await boot(start_platform, database_url)
@@ -119,7 +118,6 @@ async def test_removed(start_platform: Start, database_url: str | None) -> None:
     assert len(heard.heard) == MANY + 1 and set(ids) < set(heard.heard)
 
 
-@pytest.mark.each_database
 async def test_bytes_of_others_stay(start_platform: Start, database_url: str | None) -> None:
     """Neither another knowledge base nor a file that it shares is touched."""
     heard = DeletionsPlugin()
@@ -135,7 +133,6 @@ async def test_bytes_of_others_stay(start_platform: Start, database_url: str | N
     assert (await ann.get(f"{BASES}/{second}")).json()["document_count"] == 1
 
 
-@pytest.mark.each_database
 async def test_ingestion_under_way(start_platform: Start, database_url: str | None) -> None:
     """A document that is being embedded while its knowledge base is deleted leaves nothing behind."""
     embeddings = HashEmbeddings()
@@ -156,7 +153,6 @@ async def test_ingestion_under_way(start_platform: Start, database_url: str | No
     assert await running.platform.database.read(left) == [0] * 6
 
 
-@pytest.mark.each_database
 async def test_change_of_the_model_under_way(start_platform: Start, database_url: str | None) -> None:
     """Vectors by the model that was to come go with the knowledge base, and the change ends by itself."""
     models = TwoModels()
@@ -178,6 +174,7 @@ async def test_change_of_the_model_under_way(start_platform: Start, database_url
     assert await running.platform.database.read(left) == [0] * 6
 
 
+@pytest.mark.long
 @pytest.mark.durability
 async def test_killed_in_the_middle(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path
@@ -206,7 +203,6 @@ async def test_killed_in_the_middle(
     assert files(running) == 0
 
 
-@pytest.mark.each_database
 async def test_with_its_owner(start_platform: Start, database_url: str | None) -> None:
     """A deleted account's knowledge bases and pipelines go as if each had been deleted; others' stay, even
     the bytes of the same file.
@@ -231,7 +227,6 @@ async def test_with_its_owner(start_platform: Start, database_url: str | None) -
     assert {entry.target_id for entry in receipts} == set(bases)
 
 
-@pytest.mark.each_database
 async def test_owner_deleted_during_an_upload(start_platform: Start, database_url: str | None) -> None:
     running = await boot(start_platform, database_url)
     ann = await somebody(running)

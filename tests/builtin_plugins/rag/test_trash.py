@@ -68,7 +68,6 @@ async def shelf(running: Running, ann: Actor) -> Shelf:
     return Shelf(running, ann, base, document["document_id"])
 
 
-@pytest.mark.each_database
 async def test_put_there_and_taken_back(shelf: Shelf) -> None:
     """Nobody sees it meanwhile, the server's own programs included; all of it is back at once."""
     admin, eve = await somebody(shelf.running, role="admin"), await somebody(shelf.running)

@@ -127,7 +127,6 @@ class TestAccepted:
         assert (later.status, later.json()["status"]) == (200, "completed")
         assert len(await documents(ann, base)) == 1
 
-    @pytest.mark.each_database
     async def test_same_bytes_at_the_same_time(self, running: Running, ann: Actor, base: str) -> None:
         text = f"{TEXT} {base}"
         answers = await asyncio.gather(*(upload(ann, base, "a.txt", text) for _ in range(8)))
@@ -216,7 +215,6 @@ NAMES = [
 
 
 class TestNames:
-    @pytest.mark.each_database
     async def test_hostile_ones(self, running: Running, ann: Actor, base: str) -> None:
         """No folder, no control character, no direction override, 255 characters at most; letters stay."""
         names = {}
@@ -430,7 +428,6 @@ class TestRefused:
         await refused(running, ann, base, answer, 415)
         assert words in answer.detail and "Markdown" not in answer.detail
 
-    @pytest.mark.each_database
     @pytest.mark.own_installation
     async def test_client_that_leaves(self, running: Running, ann: Actor, base: str) -> None:
         """An upload whose client hangs up in the middle leaves nothing."""

@@ -6,8 +6,6 @@ import asyncio
 import io
 import zipfile
 
-import pytest
-
 from kernel.testing import Start
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -22,7 +20,6 @@ def text(megabytes: float, mark: str) -> str:
     return mark + LINE * int(megabytes * MEGABYTE / len(LINE))
 
 
-@pytest.mark.each_database
 async def test_bytes(start_platform: Start, database_url: str | None) -> None:
     """The limit of an account holds across its knowledge bases, and for uploads sent at the same time;
     the refusal says what is used and allowed, deleting makes room, and others are not affected.

@@ -79,7 +79,6 @@ def packed(**files: str) -> bytes:
     return target.getvalue()
 
 
-@pytest.mark.each_database
 async def test_an_upload_to_a_path_replaces(running: Running, ann: Actor, base: str) -> None:
     first = await placed(running, await put(ann, base, "policies/travel.md", OLD))
     assert (first["version"], first["path"], first["filename"]) == (1, "policies/travel.md", "travel.md")
@@ -94,7 +93,6 @@ async def test_an_upload_to_a_path_replaces(running: Running, ann: Actor, base: 
     assert old["superseded_at"] is not None
 
 
-@pytest.mark.each_database
 async def test_an_earlier_version_can_be_opened_as_it_was(running: Running, ann: Actor, base: str) -> None:
     """Its file, its passages with their places, and the list of versions from each of them."""
     first = await placed(running, await put(ann, base, "a/b.md", OLD))
@@ -161,7 +159,6 @@ async def test_a_failed_version_leaves_the_earlier_one(running: Running, ann: Ac
     assert await amounts(ann, base) == ["210"]
 
 
-@pytest.mark.each_database
 async def test_several_versions_at_once_leave_the_newest(running: Running, ann: Actor, base: str) -> None:
     """In whichever order they are read."""
     replies = [await put(ann, base, "a.md", f"{OLD}\n\nNumber {number}.\n") for number in range(5)]
@@ -171,7 +168,6 @@ async def test_several_versions_at_once_leave_the_newest(running: Running, ann: 
     assert states == ["superseded"] * 4 + ["completed"]
 
 
-@pytest.mark.each_database
 async def test_concurrent_uploads_to_a_path_are_versions(running: Running, ann: Actor, base: str) -> None:
     contents = [f"{OLD}\n\nNumber {number}.\n" for number in range(6)]
     replies = await asyncio.gather(*(put(ann, base, "a.md", content) for content in contents))
@@ -180,7 +176,6 @@ async def test_concurrent_uploads_to_a_path_are_versions(running: Running, ann: 
     assert await listed(ann, base) == [("a.md", 6, "completed")]
 
 
-@pytest.mark.each_database
 async def test_a_search_sees_one_version_at_any_time(running: Running, ann: Actor, base: str) -> None:
     """Never both and never none, while one replaces the other again and again."""
     await placed(running, await put(ann, base, "a.md", OLD))
@@ -198,7 +193,6 @@ async def test_a_search_sees_one_version_at_any_time(running: Running, ann: Acto
     assert {tuple(one) for one in seen} == {("185",), ("210",)}
 
 
-@pytest.mark.each_database
 async def test_expectations_of_the_present_version(running: Running, ann: Actor, base: str) -> None:
     """`If-Match` and `If-None-Match` are checked in the upload's transaction."""
     missing = await put(ann, base, "a.md", OLD, If_Match="*")
@@ -234,7 +228,6 @@ async def test_a_plain_upload_names_its_namesakes(running: Running, ann: Actor, 
     assert (odd.status, odd.json()["detail"][0]["loc"]) == (422, ["body", "on_conflict"])
 
 
-@pytest.mark.each_database
 async def test_a_plain_upload_can_replace_by_its_name(running: Running, ann: Actor, base: str) -> None:
     await placed(running, await upload(ann, base, "travel.md", OLD))
     second = await placed(running, await send(ann, base, NEW, on_conflict="replace"))
@@ -265,7 +258,6 @@ async def test_an_earlier_version_can_be_restored(running: Running, ann: Actor, 
     assert (again.status, again.json()["document_id"]) == (200, third["document_id"])
 
 
-@pytest.mark.each_database
 async def test_deleting_removes_all_versions(running: Running, ann: Actor, base: str) -> None:
     """The receipt lists them, and looking again finds nothing of any."""
     first = await placed(running, await put(ann, base, "a.md", OLD))
@@ -294,7 +286,6 @@ async def test_deleting_an_earlier_version_leaves_the_present_one(
     assert (await ann.get(path_of(base, first["document_id"]))).status == 404
 
 
-@pytest.mark.each_database
 async def test_files_inside_are_versions_of_their_own(running: Running, ann: Actor, base: str) -> None:
     """A new archive replaces what changed, keeps what did not, and removes what it has no more."""
 
@@ -364,7 +355,6 @@ async def test_a_name_that_is_the_path_of_another_is_no_identity(
     assert refused.json()["detail"]["document_ids"] == [plain["document_id"], other["document_id"]]
 
 
-@pytest.mark.each_database
 async def test_an_older_version_that_is_read_after_a_newer_one(
     running: Running, ann: Actor, base: str
 ) -> None:
@@ -379,7 +369,6 @@ async def test_an_older_version_that_is_read_after_a_newer_one(
     assert (await record(ann, base, first["document_id"]))["status"] == "superseded"
 
 
-@pytest.mark.each_database
 async def test_a_file_that_failed_in_an_archive_goes_with_it(running: Running, ann: Actor, base: str) -> None:
     """With the version that answered until then, if the next archive has neither."""
     same = "Breakfast is paid by the company, in all hotels.\n"
@@ -392,7 +381,6 @@ async def test_a_file_that_failed_in_an_archive_goes_with_it(running: Running, a
     assert names == {"p.zip": 3, "b.md": 1}
 
 
-@pytest.mark.each_database
 async def test_files_with_long_paths_go_with_their_archive(running: Running, ann: Actor, base: str) -> None:
     folder, path = "/".join(["f" * 100] * 3), "/".join(["g" * 100] * 3) + "/p.zip"
     await placed(running, await send(ann, base, packed(**{f"{folder}/a": OLD}), "p.zip", path=path))
@@ -425,7 +413,6 @@ async def test_deleting_a_failed_version_leaves_the_one_that_answers(
     ]
 
 
-@pytest.mark.each_database
 async def test_a_plain_archive_that_takes_a_path_is_replaced_whole(
     running: Running, ann: Actor, base: str
 ) -> None:

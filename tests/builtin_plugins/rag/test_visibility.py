@@ -25,7 +25,7 @@ from tests.builtin_plugins.rag.rag_support import (
     upload,
 )
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 BASES = "/v1/rag/knowledge-bases"
 PIPELINES = "/v1/rag/pipeline"

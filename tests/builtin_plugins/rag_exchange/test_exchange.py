@@ -343,7 +343,6 @@ async def test_a_file_that_proves_damaged_leaves_nothing(
     assert await waiting_files(running) == []
 
 
-@pytest.mark.each_database
 async def test_it_goes_on_after_a_kill(
     source: tuple[Running, Actor, str], tmp_path: Path, database_url: str | None
 ) -> None:

@@ -29,8 +29,6 @@ from tests.builtin_plugins.rag.test_reembedding import (
 from tests.builtin_plugins.rag_exchange.test_exchange import BASES, exported, imported
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-pytestmark = pytest.mark.each_database
-
 NAMES = ("first.md", "second.md", "third.md")
 
 
@@ -56,6 +54,7 @@ async def only_base(actor: Actor) -> str:
     return str(base["id"])
 
 
+@pytest.mark.long
 async def test_out_of_an_import(start_platform: Start, tmp_path: Path, database_url: str | None) -> None:
     """What was imported and deleted stays away when the import runs again."""
     file = await bundle(tmp_path / "here")
@@ -75,6 +74,7 @@ async def test_out_of_an_import(start_platform: Start, tmp_path: Path, database_
     assert (await upload(bob, new, "first.md", harbour("first.md"))).status == 202
 
 
+@pytest.mark.long
 async def test_uploads_during_an_import(
     start_platform: Start, tmp_path: Path, database_url: str | None
 ) -> None:
@@ -102,6 +102,7 @@ async def test_uploads_during_an_import(
     assert await remembered(running) == 0
 
 
+@pytest.mark.long
 async def test_an_import_that_was_complete(
     start_platform: Start, tmp_path: Path, database_url: str | None
 ) -> None:

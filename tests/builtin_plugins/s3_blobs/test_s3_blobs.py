@@ -79,7 +79,6 @@ async def keep(running: Running, content: bytes, holder: str = "a") -> str:
     return staged.sha256
 
 
-@pytest.mark.each_database
 class TestS3Blobs(BlobStoreConformance):
     @pytest.fixture
     async def running(self, start_platform: Start, s3: S3Server, database_url: str | None) -> Running:
@@ -245,7 +244,6 @@ async def test_a_server_that_hangs_holds_up_nobody_else(start_platform: Start, s
         assert {answer.status for answer in await asyncio.gather(*uploads)} == {503}
 
 
-@pytest.mark.each_database
 async def test_word_of_a_removal_comes_late(
     start_platform: Start, s3: S3Server, database_url: str | None
 ) -> None:
@@ -266,6 +264,7 @@ async def test_word_of_a_removal_comes_late(
     assert store.copies.names() == [again]
 
 
+@pytest.mark.long
 class TestTwoMachines:
     async def test_what_one_stores_the_other_reads_until_it_is_gone(
         self, s3: S3Server, postgres_url: str, tmp_path: Path
@@ -383,6 +382,7 @@ class TestCopies:
         assert not copies.use("bb" * 32)
 
 
+@pytest.mark.long
 class TestBackups:
     async def test_uploads_come_back_from_the_bucket_into_files(
         self, s3: S3Server, tmp_path: Path, empty_postgres_url: str

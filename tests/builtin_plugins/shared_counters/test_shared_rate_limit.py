@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from pydantic import SecretStr
 from sqlalchemy import func, select
 
@@ -126,6 +127,7 @@ async def is_counted(database: Database, requests: int) -> bool:
     return (await database.read(lambda session: session.scalar(query)) or 0) >= requests
 
 
+@pytest.mark.long
 async def test_processes_on_one_port(tmp_path: Path, database_url: str | None) -> None:
     """`serve --workers 2`: past the limit every connection is refused, whichever process it reaches."""
     env = {**ON, **without_plugins(), **({"DATABASE_URL": database_url} if database_url else {})}

@@ -71,6 +71,7 @@ def may_read(path: Path, user: int, groups: Collection[int]) -> bool:
     return status == 0
 
 
+@pytest.mark.long
 @as_root
 def test_every_mode_is_read_as_the_kernel_reads_it(root: Path) -> None:
     """Owner, group and others, of a file and of the folder above, and lists; denials too."""

@@ -339,6 +339,7 @@ async def test_the_names_of_what_one_may_not_read_stay_unsaid(guarded: GuardedDe
     assert (await ann.delete(path("?documents=delete"))).status == 202
 
 
+@pytest.mark.long
 async def test_doctor_asks_the_source_itself(guarded: GuardedDesk) -> None:
     """No differences after a refresh; what was taken since is one, until the next."""
     guarded.put("bob.txt", guarded.bob)

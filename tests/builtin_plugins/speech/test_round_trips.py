@@ -16,7 +16,7 @@ import soundfile
 from kernel.testing import Actor, missing, platforms
 from tests.builtin_plugins.speech.test_transcribing import AudioServer, likeness, send, words
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("espeak")]
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("espeak")]
 
 SAID = {
     "en": "On the third of May the train leaves at seven, and the ticket is twelve euros.",

@@ -439,6 +439,7 @@ def ending_with(spans: list[Received], last: Received) -> list[Received]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.durability
 async def test_one_trace_over_api_worker_and_models(
     collector: Collector, platform_home: Path, database_url: str | None

@@ -58,6 +58,7 @@ async def import_file(page: Page, path: Path) -> Locator:
     return dialog
 
 
+@pytest.mark.long
 async def test_carrying_a_knowledge_base_elsewhere(site: Running, visitor: Visitor, tmp_path: Path) -> None:
     """It is exported as one file, of which another is made; a damaged file is refused, with what to do."""
     ana = await site.user()
@@ -101,6 +102,7 @@ async def test_an_export_that_ends_early(site: Running, visitor: Visitor) -> Non
     await expect(dialog.get_by_role("alert")).to_contain_text("before the file was complete")
 
 
+@pytest.mark.long
 async def test_cancelling_an_import(
     site: Running, visitor: Visitor, gate: GatedModel, tmp_path: Path
 ) -> None:

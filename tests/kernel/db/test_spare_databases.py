@@ -65,6 +65,7 @@ async def test_what_else_a_test_has_changed_is_seen(connection: Any, change: str
     assert not await put_back(connection, made)
 
 
+@pytest.mark.long
 async def test_an_address_leads_nowhere_afterwards() -> None:
     """Whoever has the address of an earlier test's database finds nothing there, even if it is used again."""
     with postgres_database(by_first=True) as url:

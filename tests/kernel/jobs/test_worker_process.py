@@ -102,6 +102,7 @@ async def floor(start_platform: Start, platform_home: Path, database_url: str | 
         yield Floor(running, environment(platform_home, extra), folder, stack)
 
 
+@pytest.mark.long
 async def test_killed_again_and_again(floor: Floor) -> None:
     """A worker killed in the middle of its jobs, three times, loses none of them."""
     random.seed(11)

@@ -61,7 +61,6 @@ def statements() -> Iterator[list[str]]:
         yield seen
 
 
-@pytest.mark.each_database
 async def test_expiry_counts_while_remembered(running: Running) -> None:
     """A role ends when it ends, not when somebody looks it up again."""
     ann = await somebody(running)
@@ -74,7 +73,6 @@ async def test_expiry_counts_while_remembered(running: Running) -> None:
     assert not await holds(running, ann, org)
 
 
-@pytest.mark.each_database
 async def test_changes_count_at_once(running: Running) -> None:
     """Right after the commit, in the process that made the change."""
     ann = await somebody(running)
@@ -154,7 +152,6 @@ async def test_warm_decisions_ask_no_database(running: Running) -> None:
     assert len([one for one in seen if "tenancy_" in one or "kernel_account" in one]) < 60, seen[:5]
 
 
-@pytest.mark.each_database
 async def test_list_of_users(running: Running) -> None:
     """Platform Admins see the memberships of accounts, and list the accounts of an organization."""
     everywhere = await somebody(running, platform_admin=True)
@@ -195,7 +192,6 @@ async def test_audit_log(running: Running) -> None:
             assert answer.status == 403 or answer.json()["total"] == 0
 
 
-@pytest.mark.each_database
 @pytest.mark.asyncio(loop_scope="function")
 async def test_another_process_hears_of_it(
     database_url: str | None, start_platform: Start, tmp_path: Path

@@ -24,7 +24,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
 )
 from tests.fakes.deleting import delete_account, deletion
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
 

@@ -19,7 +19,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     somebody,
 )
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
 WORD = b"Quillfeather"

@@ -28,7 +28,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     somebody,
 )
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 Pair = tuple[Running, Running]
 ROUNDS = 8

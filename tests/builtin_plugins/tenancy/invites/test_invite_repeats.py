@@ -46,7 +46,6 @@ async def test_a_repeated_request_returns_its_invite(running: Running) -> None:
     assert [one["id"] for one in await invites_of(ann, team)] == made[:1]
 
 
-@pytest.mark.each_database
 async def test_thirty_at_once_make_one(running: Running) -> None:
     """Whoever comes first makes it; the others get the same."""
     ann = await somebody(running)

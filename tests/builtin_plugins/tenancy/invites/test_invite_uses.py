@@ -133,7 +133,6 @@ async def test_a_suspended_member_does_not_leave_and_return(running: Running) ->
     refused(await ben.post(by_token(issued, "/redeem")), 409, "invite_closed")
 
 
-@pytest.mark.each_database
 async def test_removal_while_the_invite_is_redeemed(running: Running) -> None:
     """Whichever comes first, one who was removed and has redeemed before is out."""
     ann, ben = await somebody(running), await somebody(running)

@@ -245,7 +245,6 @@ async def test_an_import_makes_members_only(running: Running) -> None:
     assert not await is_managed(bob, org)
 
 
-@pytest.mark.each_database
 async def test_a_race_of_reset_and_withdrawal(running: Running) -> None:
     """A reset that succeeds came before the withdrawal, which finds the session ended; none comes after."""
     ann, org, bob = await house(running)

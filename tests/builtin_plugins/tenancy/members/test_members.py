@@ -87,7 +87,6 @@ class TestList:
             "resettable_by_caller": False,
         }
 
-    @pytest.mark.each_database
     async def test_filters(self, running: Running) -> None:
         """By role, by suspension, by a part of the name; the total counts what fits."""
         org, [ann, bob, eve] = await cast(running, "owner", "member", "member")
@@ -260,7 +259,6 @@ class TestSuspension:
         assert len(await audited(running, "organization.member_unsuspended", id_of(bob))) == 1
 
 
-@pytest.mark.each_database
 class TestAtOnce:
     async def test_two_owners_leave(self, running: Running) -> None:
         for _ in range(5):

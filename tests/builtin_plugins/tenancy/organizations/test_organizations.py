@@ -78,7 +78,6 @@ class TestCreate:
         assert (await ann.get(f"{ORGS}/{org['id']}/members")).json()["total"] == 1
         assert (await root.get(f"{ORGS}/mine")).json() == []
 
-    @pytest.mark.each_database
     async def test_default_teams_of_like_names(self, running: Running) -> None:
         """Organizations may be called alike, teams may not: the second default team has another name."""
         root = await somebody(running, role="admin")
@@ -137,7 +136,6 @@ class TestCreate:
         org = await made(root)
         refused(await create(root, slug=org["slug"].upper()), 409, "slug_taken")
 
-    @pytest.mark.each_database
     async def test_slug_claimed_at_once(self, running: Running) -> None:
         """Of many who claim a slug at once, one gets it; nothing is left of the others."""
         root = await somebody(running, role="admin")
@@ -169,7 +167,6 @@ class TestRead:
             assert (await listed(actor))[org]["member_count"] == 2
         refused(await ann.get(ORGS), 403)
 
-    @pytest.mark.each_database
     async def test_paging(self, running: Running) -> None:
         root = await somebody(running, role="admin")
         for _ in range(3):

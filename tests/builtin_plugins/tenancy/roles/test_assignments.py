@@ -118,7 +118,6 @@ async def test_refusals(running: Running, body: dict[str, object], place: str) -
         assert f"/v1/organizations/{org}/members" in found[place]
 
 
-@pytest.mark.each_database
 async def test_an_expiry_without_an_offset_is_utc(running: Running) -> None:
     """What a client sends without a zone is read as UTC."""
     ann, org = await owned(running)
@@ -237,7 +236,6 @@ async def test_bulk_refusals(running: Running) -> None:
     assert (most.status, most.json()["failed_count"]) == (200, 500)
 
 
-@pytest.mark.each_database
 async def test_assigned_at_once_by_many(running: Running) -> None:
     """Twenty requests for one assignment make one; single and bulk ones side by side end without error."""
     ann, org = await owned(running)
@@ -254,7 +252,6 @@ async def test_assigned_at_once_by_many(running: Running) -> None:
         assert len(await audited(running, "role.assigned", id_of(who))) == 1
 
 
-@pytest.mark.each_database
 async def test_assigned_while_leaving(running: Running) -> None:
     """A role that is assigned while the member is removed does not wait for who joins again."""
     ann, org = await owned(running)

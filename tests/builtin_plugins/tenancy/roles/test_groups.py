@@ -106,7 +106,6 @@ async def test_refusals(running: Running, body: dict[str, object], place: str) -
     assert place in problems(await ann.post(groups_of(org), json=body))
 
 
-@pytest.mark.each_database
 async def test_names(running: Running) -> None:
     """A name is taken once in an organization, whatever its case, in a race too."""
     ann, org = await owned(running)
@@ -119,7 +118,6 @@ async def test_names(running: Running) -> None:
     await make_group(ann, await make_org(running, parent=org), name="Race")
 
 
-@pytest.mark.each_database
 async def test_two_requests_close_no_circle(running: Running) -> None:
     """Each nesting alone is right, together they would make a circle: one of them is refused."""
     ann, org = await owned(running)
@@ -131,7 +129,6 @@ async def test_two_requests_close_no_circle(running: Running) -> None:
         assert sorted(one.status for one in answers) == [201] * (length - 1) + [409]
 
 
-@pytest.mark.each_database
 async def test_depth(running: Running) -> None:
     """Eight levels, however they are put together, and not nine."""
     ann, org = await owned(running)
@@ -164,7 +161,6 @@ async def test_limits(running: Running) -> None:
     refused(await ann.post(groups_of(org), json={"name": "one more"}), 409, "limit_reached")
 
 
-@pytest.mark.each_database
 async def test_nested_twice(running: Running) -> None:
     """The same nesting asked again changes nothing and is not an error."""
     ann, org = await owned(running)

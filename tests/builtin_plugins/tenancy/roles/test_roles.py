@@ -139,7 +139,6 @@ async def test_names(running: Running) -> None:
     await make_role(ann, below, name="Straße")
 
 
-@pytest.mark.each_database
 async def test_a_name_is_taken_once_in_a_race(running: Running) -> None:
     ann, org = await owned(running)
     answers = await asyncio.gather(
@@ -294,7 +293,6 @@ async def test_audit(running: Running) -> None:
         assert (entry.actor_id, entry.scope_org_id, entry.target_type) == (id_of(ann), org, "role")
 
 
-@pytest.mark.each_database
 async def test_changes_and_assignments_at_once(running: Running) -> None:
     """Roles are changed, assigned and deleted together: no deadlock, no error, and what stays is sound."""
     ann, org = await owned(running)

@@ -24,7 +24,6 @@ async def sees(actor: Actor, base: str) -> bool:
     return status == 200
 
 
-@pytest.mark.each_database
 async def test_shared_and_revoked(sharing: Running) -> None:
     """Sessions that are open already see it at once, and no longer once it is taken back."""
     ann, bob, eve, mia = [await somebody(sharing) for _ in range(4)]

@@ -69,7 +69,6 @@ async def test_the_creator_becomes_team_admin(running: Running) -> None:
     assert entry.after_state == {"name": name, "description": "those of the tests"}
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(
     "claim",
     [str.upper, str.swapcase, lambda name: f" {name}\t", lambda name: name.replace("fi", "\ufb01")],
@@ -120,7 +119,6 @@ async def test_what_may_be_changed(running: Running) -> None:
     assert (entry.before_state["description"], entry.after_state["description"]) == ("first", "second")
 
 
-@pytest.mark.each_database
 async def test_the_list_shows_all_teams(running: Running) -> None:
     """Everybody sees every team, with its members counted; `q` and `mine` narrow it, before paging."""
     ann, ben = await somebody(running), await somebody(running)
@@ -231,7 +229,6 @@ async def test_a_service_has_no_team(running: Running) -> None:
     assert await make_team(running) > 0
 
 
-@pytest.mark.each_database
 async def test_addresses_are_for_fellow_members(running: Running) -> None:
     """Every account sees names and roles; addresses only members, managers from above and administrators."""
     ann, ben, stranger = await somebody(running), await somebody(running), await somebody(running)

@@ -305,7 +305,6 @@ async def test_an_embedding_model_that_is_not_here(sharing: Running) -> None:
     assert names(report, "created") == [("knowledge_base", "Atlas"), ("pipeline", "Guide")]
 
 
-@pytest.mark.each_database
 async def test_the_same_import_twice_at_once(sharing: Running) -> None:
     """Two of the same at the same time make each row once."""
     home = await make_home(sharing, "team")
