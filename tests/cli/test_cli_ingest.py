@@ -166,16 +166,18 @@ async def test_a_changed_file_replaces(terminal: Terminal, tmp_path: Path) -> No
     shown = await terminal("rag", "diff", path, "--kb", "Papers")
     lines = [f"{sign} A hotel may cost up to {cost} EUR in one." for sign, cost in (("-", 130), ("+", 150))]
     assert (shown.exit_code, shown.stdout.splitlines()) == (0, ["@ passage 1", *lines])
-    assert len([one for one in shown.stderr.splitlines() if one.startswith("version 2: uploaded ")]) == 1
+    assert re.search(rf"version 2: uploaded \S+ \S+ UTC by {terminal.name}\b", shown.stderr)
     same = await terminal("rag", "diff", path, "--kb", "Papers", "--from", "1", "--to", "2", "--json")
     assert [one["kind"] for one in json.loads(same.stdout)["items"]] == ["changed"]
     assert (await terminal("rag", "diff", path, "--kb", "Papers", "--from", "7")).exit_code == 3
 
 
 async def test_contradictions(terminal: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "fares"
+    folder.mkdir()
     for year, amount in ((2025, 185), (2026, 210)):
-        (tmp_path / f"fares-{year}.md").write_text(f"# Fares\n\nThe ferry costs {amount} NOK per person.\n")
-    assert (await terminal("ingest", str(tmp_path), "--kb", "Fares")).exit_code == 0
+        (folder / f"fares-{year}.md").write_text(f"# Fares\n\nThe ferry costs {amount} NOK per person.\n")
+    assert (await terminal("ingest", str(folder), "--kb", "Fares")).exit_code == 0
     assert (await terminal("rag", "contradictions", "--kb", "Fares")).stdout == ""
     found = await terminal("rag", "contradictions", "--kb", "Fares", "--compare")
     older, newer = found.stdout.splitlines()[:2]

@@ -108,6 +108,7 @@ class TestReading:
             "user_agent": "curl",
             "scope_org_id": 1,
             "scope_type": "organization",
+            **dict.fromkeys(("actor_name", "target_name", "target_within")),
         }
 
     @pytest.mark.parametrize(
