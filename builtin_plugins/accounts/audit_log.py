@@ -113,7 +113,7 @@ def _page(
 def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[AuditLogEntry]) -> None:
     """Enter the present names of who acted, and of what was changed."""
     ids = {one.actor_id for one in entries} | {
-        int(one.target_id) for one in entries if one.target_type == _ACCOUNT and _is_id(one.target_id)
+        int(one.target_id or 0) for one in entries if one.target_type == _ACCOUNT and _is_id(one.target_id)
     }
     present = select(Account.id, Account.username).where(Account.id.in_(ids), Account.deleted_at.is_(None))
     accounts = {str(row.id): row.username for row in session.execute(present)}

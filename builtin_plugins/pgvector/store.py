@@ -98,7 +98,7 @@ class PgVectorStore(SqlVectorStore):
     ) -> Judged:
         words = query.text or ""
         index = self.indexes(record).text.catch_up(session, record)
-        search = off_the_loop(partial(index.asked, words, allowed if query.is_isolated else None))
+        search = off_the_loop(partial(index.bound_search, words, allowed if query.is_isolated else None))
 
         def near(k: int, among: Labels | None) -> Ranking:
             return nearest.best(k) if among is None else nearest.among(among)

@@ -363,7 +363,9 @@ class SqlVectorStore:
         within = allowed if query.is_isolated else None
 
         def best() -> Judged:
-            return fuse(Ranking.empty(), index.asked(query.text, within)(query.k, allowed), query.k, 0.0)
+            return fuse(
+                Ranking.empty(), index.bound_search(query.text, within)(query.k, allowed), query.k, 0.0
+            )
 
         return off_the_loop(best)
 

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from sqlalchemy import ColumnElement, or_, select
@@ -55,19 +56,18 @@ class SourceWatches:
         """Begin and end watches as the sources' rows say; returns the ids of those that are watched here."""
         kinds = [name for name, kind in self._platform.resource(SOURCE_KINDS).all.items() if kind.watch]
         held: Sequence[SourceRecord] = ()
-        if kinds and await self._platform.database.read(_are_there, kinds):
-            held = await self._platform.database.write(_hold, kinds, self._me)
+        if kinds:
+            there = await self._platform.database.read(_are_there, kinds)
+            held = await self._platform.database.write(_hold, kinds, self._me) if there else ()
         wanted = {row.id: row for row in held}
         for source_id, (said, task) in list(self._tasks.items()):
-            if source_id not in wanted or said != _said(wanted[source_id]):
+            if source_id not in wanted or said != _watched_state(wanted[source_id]):
                 del self._tasks[source_id]
                 await _end(task)
         for source_id, row in wanted.items():
             if source_id not in self._tasks:
-                task = lasting(
-                    f"changes at source {source_id}", lambda row=row: self._watch(row), pause=_AGAIN
-                )
-                self._tasks[source_id] = (_said(row), task)
+                task = lasting(f"changes at source {source_id}", partial(self._watch, row), pause=_AGAIN)
+                self._tasks[source_id] = (_watched_state(row), task)
         return list(wanted)
 
     async def close(self) -> None:
@@ -106,26 +106,26 @@ class SourceWatches:
                 await asyncio.sleep(pause)
 
 
-def _said(row: SourceRecord) -> str:
+def _watched_state(row: SourceRecord) -> str:
     """What a watch depends on."""
     return json.dumps([row.kind, row.settings, row.account_id], sort_keys=True)
 
 
-def _wanted(kinds: Sequence[str]) -> ColumnElement[bool]:
+def _watchable(kinds: Sequence[str]) -> ColumnElement[bool]:
     """The condition for sources whose changes count at once: not those that run by hand alone."""
     follows = SourceRecord.schedule.is_not(None) | SourceRecord.is_guarded
     return SourceRecord.kind.in_(kinds) & SourceRecord.leaving.is_(None) & follows
 
 
 def _are_there(session: Session, kinds: Sequence[str]) -> bool:
-    return session.scalar(select(SourceRecord.id).where(_wanted(kinds)).limit(1)) is not None
+    return session.scalar(select(SourceRecord.id).where(_watchable(kinds)).limit(1)) is not None
 
 
 def _hold(unit: Unit, kinds: Sequence[str], me: str) -> Sequence[SourceRecord]:
     """Those that are mine now: nobody else's."""
     now = unit.now()
     free = or_(SourceRecord.watcher.is_(None), SourceRecord.watcher == me, SourceRecord.watched_until < now)
-    mine = select(SourceRecord).where(_wanted(kinds), free).order_by(SourceRecord.id)
+    mine = select(SourceRecord).where(_watchable(kinds), free).order_by(SourceRecord.id)
     rows = unit.session.scalars(mine.with_for_update()).all()
     for row in rows:
         if row.watcher != me or row.watched_until is None or row.watched_until < now + _HELD / 2:
