@@ -141,7 +141,8 @@ class VectorStoreConformance:
             assert (points[0].text, points[0].payload) == ("thing 1", {"number": 1})
             hits = await other.search_words("earlier", WordQuery("2", 10))
             assert ([hit.point.id for hit in hits], hits[0].cosine) == (["one-2"], 0.0)
-            assert hits[0].words is not None and 0.0 < hits[0].score == hits[0].words <= 1.0
+            assert 0.0 < hits[0].score <= 1.0
+            assert hits[0].words == hits[0].score
             for groups, found in ((["one"], 2), (["two"], 0), (None, 2)):
                 assert len(await store.search_words("earlier", WordQuery("thing", 10, groups))) == found
             await database.write(store.remove_group, "earlier", "one")

@@ -164,15 +164,14 @@ async def _stored(platform: Platform, collection: str, document_id: str) -> list
 
 
 def _compared_version(document: Document, names: Mapping[int, str]) -> ComparedVersion:
-    uploader = document.uploaded_by
-    username = names.get(uploader) if uploader is not None else None
+    uploader = document.uploaded_by or 0
     return ComparedVersion(
         document_id=document.id,
         version=document.version,
         filename=document.filename,
         sha256=document.sha256,
         uploaded_at=document.uploaded_at,
-        uploaded_by=Uploader(id=uploader, username=username) if uploader is not None and username else None,
+        uploaded_by=Uploader(id=uploader, username=names[uploader]) if uploader in names else None,
         kept_by=plugin_in(document.identity),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
@@ -120,20 +120,20 @@ def _found(session: Session, collection: str, query: Query) -> list[Hit]:
     if query.engine not in (None, found.engine):
         raise EngineMismatch(found.engine, str(query.engine))
     _check(query.vector, found.dimension, "the question")
-    return [_hit(row, query) for row in session.scalars(_seen(collection, query))]
+    return [_hit(row, query) for row in _seen(session, collection, query)]
 
 
 def _worded(session: Session, collection: str, query: WordQuery) -> list[Hit]:
-    found = ((row, _share(query.text, row)) for row in session.scalars(_seen(collection, query)))
+    found = ((row, _share(query.text, row)) for row in _seen(session, collection, query))
     return [Hit(_stored(row), share, 0.0, share) for row, share in found if share]
 
 
-def _seen(collection: str, query: Query | WordQuery) -> Select[tuple[ShelfPoint]]:
+def _seen(session: Session, collection: str, query: Query | WordQuery) -> Sequence[ShelfPoint]:
     seen = select(ShelfPoint).where(ShelfPoint.collection == collection, ShelfPoint.published)
     if query.groups is not None:
         groups = query.groups.names if isinstance(query.groups, GroupQuery) else query.groups
         seen = seen.where(ShelfPoint.group_key.in_(groups))
-    return seen
+    return session.scalars(seen).all()
 
 
 def _page(
