@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from sqlalchemy import ColumnElement, or_, select
@@ -26,8 +26,6 @@ from builtin_plugins.sources.services.credentials import read_credential
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh, hold_source
 from builtin_plugins.sources.services.running import start_run
 from kernel.sdk import Platform, PlatformError, ResourceKey, Unit, lasting, utc_now
-
-log = logging.getLogger("platform.sources")
 
 _LOOK_SECONDS: Final = 10.0
 _HELD: Final = timedelta(seconds=45)
@@ -64,9 +62,8 @@ class SourceWatches:
                 await _end(task)
         for source_id, row in wanted.items():
             if source_id not in self._tasks:
-                task = lasting(
-                    f"changes at source {source_id}", lambda row=row: self._watch(row), pause=_AGAIN
-                )
+                work = partial(self._watch, row)
+                task = lasting(f"changes at source {source_id}", work, pause=_AGAIN)
                 self._tasks[source_id] = (_said(row), task)
         return list(wanted)
 
