@@ -109,7 +109,7 @@ def _connected(addresses: Sequence[str], port: int, timeout: float | None) -> so
     return socket.create_connection((last, port), timeout)
 
 
-class SilentServer(SourceUnreachable):
+class SilentMailServer(SourceUnreachable):
     """It has not answered for too long."""
 
 
@@ -176,7 +176,7 @@ class MailConnection:
         """Wait until something changes in the open folder, and return True; for some minutes at most."""
         try:
             return self._command(lambda server: server.idle())
-        except SilentServer:
+        except SilentMailServer:
             return False
 
     def state(self, folder: str) -> str:
@@ -257,7 +257,7 @@ def _translated() -> Iterator[None]:
     except ssl.SSLCertVerificationError as error:
         raise SourceMisplaced(f"The mail server's certificate is not good: {error.verify_message}") from None
     except TimeoutError as error:
-        raise SilentServer(f"The mail server does not answer ({type(error).__name__})") from None
+        raise SilentMailServer(f"The mail server does not answer ({type(error).__name__})") from None
     except (imaplib.IMAP4.abort, OSError) as error:
         raise SourceUnreachable(f"The mail server does not answer ({type(error).__name__})") from None
     except (imaplib.IMAP4.error, ReplyBroken, ValueError) as error:

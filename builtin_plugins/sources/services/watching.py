@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -27,8 +26,6 @@ from builtin_plugins.sources.services.credentials import read_credential
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh, hold_source
 from builtin_plugins.sources.services.running import start_run
 from kernel.sdk import Platform, PlatformError, ResourceKey, Unit, lasting, utc_now
-
-log = logging.getLogger("platform.sources")
 
 _LOOK_SECONDS: Final = 10.0
 _HELD: Final = timedelta(seconds=45)
@@ -66,7 +63,8 @@ class SourceWatches:
                 await _end(task)
         for source_id, row in wanted.items():
             if source_id not in self._tasks:
-                task = lasting(f"changes at source {source_id}", partial(self._watch, row), pause=_AGAIN)
+                work = partial(self._watch, row)
+                task = lasting(f"changes at source {source_id}", work, pause=_AGAIN)
                 self._tasks[source_id] = (_watched_state(row), task)
         return list(wanted)
 

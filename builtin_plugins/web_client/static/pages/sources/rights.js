@@ -45,11 +45,11 @@ export function Rights({ id }) {
     <p class="muted">${!rights.by_hand ? t("What is in it belongs to the account with its e-mail address; nobody else can be named.") : t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
     <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => choose(value)}>${title}<//>`)}</div>
     ${!principals.items.length && html`<p class="muted">${t("No people or groups")}</p>`}
-    <ul class="list">${principals.items.map((one) => html`<li class="panel row" key=${`${one.kind}-${one.principal}`}>
+    <ul class="list">${principals.items.map((one) => html`<li class="panel stack close" key=${`${one.kind}-${one.principal}`}><div class="row">
       <span class="grow">${one.name} <span class="faint">${t(KINDS[one.kind])}</span></span>
       ${one.targets.map((target) => html`<${Badge} key=${target}>${t(TARGETS[target])}<//>`)}
       ${rights.by_hand && html`<${Button} small onClick=${() => setEdited(one)}>${t("Say who it is")}<//>`}
-    </li>`)}</ul>
+    </div></li>`)}</ul>
     ${principals.total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setOffset(Math.max(0, offset - AT_ONCE))}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= principals.total} onClick=${() => setOffset(offset + AT_ONCE)}>${t("Next")}<//></div>`}
     ${edited && html`<${Counterpart} id=${id} principal=${edited} said=${said} onSaved=${found.reload} onClose=${() => setEdited(null)} />`}
   `}<//>`;
