@@ -112,9 +112,8 @@ def _page(
 
 def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[AuditLogEntry]) -> None:
     """Enter the present names of who acted, and of what was changed."""
-    ids = {one.actor_id for one in entries} | {
-        int(one.target_id or 0) for one in entries if one.target_type == _ACCOUNT and _is_id(one.target_id)
-    }
+    named = [one.target_id or "" for one in entries if one.target_type == _ACCOUNT]
+    ids = {one.actor_id for one in entries} | {int(one) for one in named if _is_id(one)}
     present = select(Account.id, Account.username).where(Account.id.in_(ids), Account.deleted_at.is_(None))
     accounts = {str(row.id): row.username for row in session.execute(present)}
     targets: dict[tuple[str, str], hookspecs.AuditedTarget] = {
@@ -138,8 +137,8 @@ def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[
             entry.target_name, entry.target_within = target.name, target.within
 
 
-def _is_id(text: str | None) -> bool:
-    return text is not None and text.isascii() and text.isdecimal() and int(text) <= _LARGEST_ID
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) <= _LARGEST_ID
 
 
 async def _visible(platform: Platform, principal: Principal, org_id: int | None) -> list[ColumnElement[bool]]:

@@ -41,7 +41,7 @@ class TopicQuery(BaseModel):
     limit: int = Field(4, ge=1, le=20)
 
 
-class Topic(BaseModel):
+class HeadingTopic(BaseModel):
     """Something that a document is about."""
 
     document_id: str
@@ -54,4 +54,4 @@ class Topic(BaseModel):
 class Topics(BaseModel):
     """Headings of the latest documents of a knowledge base that the caller may read."""
 
-    items: list[Topic]
+    items: list[HeadingTopic]

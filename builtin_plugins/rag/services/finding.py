@@ -14,7 +14,7 @@ from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import in_thread
 from builtin_plugins.rag.rights.reading import readable, reading_scope
-from builtin_plugins.rag.schemas_finding import NamedDocument, Topic
+from builtin_plugins.rag.schemas_finding import HeadingTopic, NamedDocument
 from builtin_plugins.rag.services import loading
 from builtin_plugins.rag.services.identities import CURRENT
 from builtin_plugins.vectors.api import VECTORS
@@ -51,7 +51,7 @@ def _named(session: Session, scope: Scope, words: Sequence[str], limit: int) -> 
     return [NamedDocument(**row) for row in session.execute(query).mappings()]
 
 
-async def list_topics(caller: Caller, kb_id: str, limit: int) -> list[Topic]:
+async def list_topics(caller: Caller, kb_id: str, limit: int) -> list[HeadingTopic]:
     """Headings of the latest documents of a knowledge base, in turn one of each.
 
     Raises KnowledgeBaseNotFound.
@@ -59,7 +59,7 @@ async def list_topics(caller: Caller, kb_id: str, limit: int) -> list[Topic]:
     base = await loading.knowledge_base(caller, kb_id)
     scope = await reading_scope(caller)
     vectors = caller.platform.resource(VECTORS)
-    topics: list[list[Topic]] = []
+    topics: list[list[HeadingTopic]] = []
     for document_id, filename in await caller.platform.database.read(_latest, scope, kb_id):
         points, _ = await vectors.points(base.collection, document_id, _PASSAGES, 0)
         headings = await in_thread(caller.platform, _headings, [one.text for one in points])
@@ -87,10 +87,10 @@ def _says_something(heading: str) -> bool:
     return _SHORTEST <= len(heading) <= _LONGEST and sum(map(str.isalpha, heading)) * 2 > len(heading)
 
 
-def _topics(document_id: str, filename: str, headings: Sequence[str]) -> Iterable[Topic]:
+def _topics(document_id: str, filename: str, headings: Sequence[str]) -> Iterable[HeadingTopic]:
     """What stands below the title says more to ask about than the title, which comes last."""
     for place in [*range(1, len(headings)), *range(min(1, len(headings)))]:
-        yield Topic(
+        yield HeadingTopic(
             document_id=document_id,
             filename=filename,
             heading=headings[place],

@@ -58,7 +58,7 @@ export function Trash({ base, onRestored, onClose }) {
       items.length === 0
         ? html`<p class="muted">${t("The trash is empty.")}</p>`
         : html`<ul class="people">${items.map(
-            (item) => html`<li key=${item.document_id} class="row"><div class="grow clip"><span class="clip block">${item.filename}</span>
+            (item) => html`<li key=${item.document_id} class="row"><div class="grow anywhere"><span class="block">${item.filename}</span>
               <small class="faint">${[bytes(item.size_bytes), ago(item.trashed_at), t("until {day}", { day: day(item.kept_until) })].join(" · ")}</small></div>
               <${Button} small icon="retry" onClick=${() => restore(item.document_id)}>${t("Take back")}<//>
               <${Button} small kind="quiet" icon="trash" aria-label=${t("Delete {name} for good", { name: item.filename })} onClick=${() => setGone(item)} /></li>`,

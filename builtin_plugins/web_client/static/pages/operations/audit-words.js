@@ -19,6 +19,7 @@ const ACTIONS = {
   enabled: { title: "Turned on" },
   ended: { title: "Ended" },
   exported: { title: "Exported" },
+  granted: { title: "Role given" },
   imported: { title: "Imported" },
   installed: { title: "Installed" },
   member_added: { title: "Member added" },
