@@ -78,9 +78,10 @@ async def extracted(
         measured = await support(question, retrieved)
         if measured is None:
             raise NoModel()
+        kept: Sequence[Passage] = []
         name = await unknown_name(question, retrieved)
         if name is not None:
-            text, kept = name_refusal_in(await question.language(), name), list[Passage]()
+            text = name_refusal_in(await question.language(), name)
             question.trace.details["unknown_name"] = name
         elif measured.is_enough and measured.quotes:
             text, kept = _cited(measured, retrieved)
@@ -88,7 +89,7 @@ async def extracted(
                 text = f"{difference_in(await question.language())} {text}"
                 question.trace.details["documents_differ"] = True
         else:
-            text, kept = refusal_in(await question.language()), []
+            text = refusal_in(await question.language())
     yield AnswerBasis(kept, question.request.explain)
     yield AnswerPiece(text)
     yield Draft(text, kept)
