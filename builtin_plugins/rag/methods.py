@@ -104,6 +104,7 @@ class QuestionWork(Protocol):
         """Change options for all that follows, such as `top_k` or `rerank`; returns all of them.
 
         Leave the `chosen_options` alone unless the method has a reason. `method` can't be changed: see `by`.
+        Without a reranker, `rerank` stays as the question has it.
         """
         ...
 

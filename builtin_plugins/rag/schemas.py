@@ -386,7 +386,9 @@ class SearchRequest(BaseModel):
         description="Search only documents of the period that the question names (`last year`, "
         "`before 2024`), else those that apply today, where documents say when they apply or are.",
     )
-    rerank: bool = Field(False, description="Find more passages, rerank them and keep the best.")
+    rerank: bool = Field(
+        False, description="Find more passages, rerank them and keep the best, if there is a reranker."
+    )
     parent_context: bool = Field(False, description="Return each passage with its neighbors.")
     graph: bool = Field(False, description="Also rank by a knowledge graph, if a plugin provides one.")
 

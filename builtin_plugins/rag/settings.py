@@ -141,7 +141,7 @@ class RagSettings(Settings):
     rerank_url: Annotated[str, AfterValidator(base_address)] | None = Field(
         None,
         description="Address of a server with a `/v1/rerank` route, such as llama.cpp's or vLLM's, or of "
-        "TEI. Without one, and without a folder, passages are reranked by their words.",
+        "TEI. Without one, and without a folder, nothing is reranked.",
     )
     rerank_model: str | None = Field(None, description="Model to ask the reranking server for.")
     rerank_api_key: SecretStr | None = Field(None, description="API key of the reranking server.")

@@ -70,12 +70,12 @@ async def _apply_decision(work: QuestionWork, decision: RetrievalDecision) -> di
         work.degrade(f"{NO_RUNTIME}, decided by rules")
     top_k = work.top_k if "top_k" in work.chosen_options else decision.top_k
     rerank = work.options.rerank or decision.use_reranking
-    work.choose(top_k=top_k, rerank=rerank)
+    done = work.choose(top_k=top_k, rerank=rerank)
     applied: dict[str, object] = {
         "hyde": decision.use_hyde and runtime,
         "self_rag": decision.use_self_rag and runtime,
         "top_k": top_k,
-        "rerank": rerank,
+        "rerank": done.rerank,
     }
     _report(work, {**decision.model_dump(exclude={"confidence"}), "applied": applied})
     _advise(work, decision)

@@ -28,7 +28,7 @@ from tests.builtin_plugins.evaluation.evaluation_support import API, SETS, call,
 from tests.fakes.small_model import SmallModel, serving
 
 METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
-STRATEGIES: tuple[dict[str, Any], ...] = ({"hybrid": False}, {"parent_context": True}, {"rerank": True})
+STRATEGIES: tuple[dict[str, Any], ...] = ({"hybrid": False}, {"parent_context": True})
 
 PATIENT = {"PLATFORM_RAG_QUESTION_SECONDS": "1800", "PLATFORM_RAG_STEP_SECONDS": "600"}
 """With a model on a shared core, the processor's load would decide which answers are cut off."""

@@ -3,8 +3,7 @@
 Counted is the processor time of all threads of the process, from the check of the caller's rights to the
 finished answer, on the longest way of each method. Left out is what is not the method's: embedding, whoever
 wants it (the question, an imagined passage, sentences to be weighed), and as many searches as the method
-makes, each as it costs alone with that many candidates: vectors, words, rows, and with `auto`, which asks for
-it, the reranking of what was found. The model answers at once, so of it only the handing
+makes, each as it costs alone: vectors, words, rows. The model answers at once, so of it only the handing
 on of its texts is counted. The questions are new and their passages have been
 asked about before; what reading passages for the first time adds is told by itself.
 
@@ -34,8 +33,6 @@ from builtin_plugins.rag.answering.matching import asked_words, quotable
 from builtin_plugins.rag.filters.binding import bound
 from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions import asking
-from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import QueryRequest
 from kernel.sdk import Caller, Principal, hookimpl
@@ -50,8 +47,6 @@ METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
 QUESTIONS = 60
 TARGET_MS = 5.0
 TOP_K = 10
-RERANKED = 4 * TOP_K
-CANDIDATES = {"auto": RERANKED}
 IMAGINED = "The engineer in Aarhus repairs the turbine of the harbour."
 DOCUMENTS = 20
 MISSING, REWRITTEN = "turbine repair", "engineer Aarhus turbine repair harbour"
@@ -184,13 +179,10 @@ async def searching(
     _, bases = await asking.sources_of(caller, pipeline)
     clock = Clock(engine)
     for number in range(QUESTIONS):
-        question, most = asked(number), CANDIDATES.get(method, 5)
+        question, most = asked(number), TOP_K if method == "auto" else 5
         everything = await bound(caller, [base.id for base in bases])
         sought = Sought(words or question, most, everything, imagined=imagined, question=question)
-        found = await retrieve(caller.platform, bases, sought)
-        if method == "auto":
-            request = QueryRequest(question=question, rerank=True)
-            await reranked(Inquiry(caller, bases, request, everything), found, RERANKED // 2, TOP_K)
+        await retrieve(caller.platform, bases, sought)
         clock.lap()
     return clock.read()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from builtin_plugins.rag.answering.words import (
     has_number,
     named_terms,
     spells_out,
-    words,
 )
 from builtin_plugins.rag.passages import Passage
 
@@ -62,24 +61,6 @@ def read(passage: Passage) -> tuple[ReadSentence, ...]:
 @lru_cache(maxsize=MOST_READ)
 def _read(_chunk_id: str, text: str, language: str | None) -> tuple[ReadSentence, ...]:
     return tuple(_sentences(text, language))
-
-
-def places_of(passage: Passage) -> Mapping[str, Sequence[int]]:
-    """The positions of each word of a passage, counted in words."""
-    return _places(passage.chunk_id, passage.text)
-
-
-@lru_cache(maxsize=MOST_READ)
-def _places(_chunk_id: str, text: str) -> Mapping[str, Sequence[int]]:
-    return places(text)
-
-
-def places(text: str) -> Mapping[str, Sequence[int]]:
-    """The positions of each word of a text."""
-    found: dict[str, list[int]] = {}
-    for at, word in enumerate(words(text)):
-        found.setdefault(word, []).append(at)
-    return found
 
 
 def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:

@@ -3,7 +3,8 @@ answers nothing.
 
 Only a form that is certain counts, in languages where capitals tell a name. A word of place or time before it
 says where or when, not of whom. German writes every noun with a capital: there, a name is in quotation marks,
-has a title or a legal form, or is two words after "Wer ist".
+has a title or a legal form, or is two words after "Wer ist". In Turkish, an apostrophe stands before its
+ending: peoples, written without one, are inflected, too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NOT_BEFORE: Final = {
         "sua um uma"
     ),
     "ru": word_list("в во до за и из или к ко на о об от перед по под с со у через"),
-    "tr": word_list("bir bu her o ve veya ya"),
+    "tr": frozenset(),
 }
 """Words after which a capitalized word is no subject, by language: "of Tesla", not "in Norway"."""
 _FOLLOWS_APOSTROPHE: Final = {"en": re.compile(r"['’](?:s\b)?"), "tr": re.compile(r"['’]")}
@@ -88,7 +89,7 @@ class _Token(NamedTuple):
 
 def subject_names(question: str, language: str | None) -> list[SubjectName]:
     """The names that a question is about, at most three; none in a language where they can't be told."""
-    if language not in _NOT_BEFORE and language != "de":
+    if language is None or (language not in _NOT_BEFORE and language != "de"):
         return []
     found = dict[str, SubjectName]()
     for text in (
@@ -112,7 +113,6 @@ def _quoted(question: str) -> Iterator[str]:
 
 def _capital(question: str, language: str) -> Iterator[str]:
     """Runs of capitalized words that are the subject."""
-    before = ""
     for run in _runs(question, language):
         first, last = run[0], run[-1]
         before = fold(_last_word(question[: first.start]))
@@ -120,7 +120,9 @@ def _capital(question: str, language: str) -> Iterator[str]:
         owns = owner is not None and owner.match(question, last.end) is not None
         if first.begins and len(run) == 1 and not owns:
             continue
-        if not owns and (before in _NOT_BEFORE[language] or all(one.text.isupper() for one in run)):
+        if not owns and (
+            language == "tr" or before in _NOT_BEFORE[language] or all(one.text.isupper() for one in run)
+        ):
             continue
         yield question[first.start : last.end]
 

@@ -40,8 +40,8 @@ async def capabilities(ctx: Context) -> RagCapabilities:
         methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": has_conversations},
         enhancers={
             "rerank": EnhancerState(
-                available=True,
-                backend="lexical" if reranker is None else "cross_encoder",
+                available=reranker is not None,
+                backend=None if reranker is None else "cross_encoder",
                 place=None if reranker is None else reranker.place,
             ),
             "compress": EnhancerState(available=True),

@@ -20,6 +20,7 @@ from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.judging import verdict_messages
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import plural
+from builtin_plugins.rag.questions.rerankers import RERANKER
 from builtin_plugins.rag.questions.retrieval_stages import find
 from builtin_plugins.rag.questions.support import support
 from builtin_plugins.rag.questions.writing import draft
@@ -198,6 +199,8 @@ class _Work:
         unknown = options.keys() - set(_OPTIONS)
         if unknown:
             raise TypeError(f"a method can't choose {', '.join(sorted(unknown))}")
+        if self._asked.platform.resource(RERANKER) is None and "rerank" not in self.chosen_options:
+            options.pop("rerank", None)
         self._asked.request = self._asked.request.model_copy(update=options)
         return self.options
 

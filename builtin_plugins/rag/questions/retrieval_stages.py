@@ -13,6 +13,7 @@ from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.periods import within_period
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import plural
+from builtin_plugins.rag.questions.rerankers import RERANKER
 from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve, widened
 from builtin_plugins.rag.settings import RagSettings
@@ -51,7 +52,9 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
     elif request.graph:
         with trace.step("enhance", "Following the knowledge graph"):
             found = await enhanced(inquiry, found, depth)
-    if request.rerank:
+    if request.rerank and not _reranks(inquiry):
+        trace.degrade("rerank: this server has no reranker, passages stay in the search's order")
+    elif request.rerank:
         with trace.step("rerank", f"Looking closer at {plural(len(found.passages), 'passage')}"):
             found = await reranked(inquiry, found, _pool(inquiry), top_k)
     found = replace(found, passages=found.passages[:top_k], first=found.first or found.passages[:DEPTH])
@@ -67,10 +70,14 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
 def _candidates(inquiry: Inquiry, top_k: int) -> int:
     request = inquiry.request
     least = max(top_k, DEPTH, GRAPH_CANDIDATES if request.graph else 0)
-    if not request.rerank:
+    if not _reranks(inquiry):
         return least
     more = top_k * inquiry.platform.settings_of(RagSettings).rerank_candidates
     return max(least, _pool(inquiry), min(more, MOST_CANDIDATES))
+
+
+def _reranks(inquiry: Inquiry) -> bool:
+    return inquiry.request.rerank and inquiry.platform.resource(RERANKER) is not None
 
 
 def _pool(inquiry: Inquiry) -> int:

@@ -169,7 +169,10 @@ async def test_comparison(start_platform: Start) -> None:
 
 
 async def test_auto(start_platform: Start) -> None:
-    """It takes the cheapest that is not significantly worse, says why, and yields to what a question says."""
+    """It takes the cheapest that is not significantly worse, says why, and yields to what a question says.
+
+    Without a reranker, nothing is reranked.
+    """
     running = await boot(start_platform, None, EvaluationPlugin, Backwards())
     ann, base = await nordlys(running)
     pipeline = await make_pipeline(ann, base)
@@ -184,7 +187,7 @@ async def test_auto(start_platform: Start) -> None:
     decision = after["method_details"]["decision"]
     assert decision["measured"]["run_id"] == run["id"] and decision["measured"]["questions"] >= 10
     assert decision["measured"]["taken"] == "standard hybrid rerank k7"
-    wanted: Mapping[str, Any] = {"method": "standard", "rerank": True, "top_k": 7, "hybrid": True}
+    wanted: Mapping[str, Any] = {"method": "standard", "rerank": False, "top_k": 7, "hybrid": True}
     assert {name: decision["applied"][name] for name in wanted} == wanted
     said = await ask(ann, pipeline, question, method="auto", top_k=2)
     assert said["method_details"]["decision"]["applied"]["top_k"] == 2 and len(said["sources"]) <= 2

@@ -29,7 +29,7 @@ async def test_capabilities(ann: Actor) -> None:
         "metadata_filter": True,
     }
     assert answer["enhancers"] == {
-        "rerank": {"available": True, "backend": "lexical", "place": None},
+        "rerank": {"available": False, "backend": None, "place": None},
         "compress": {"available": True, "backend": None, "place": None},
     }
     assert set(answer["optional_deps"]) == {"sentence_transformers", "rank_bm25"}

@@ -260,7 +260,7 @@ class TestCorrective:
 
 class TestAuto:
     async def test_applies_the_models_decision(self, stage: Stage) -> None:
-        """Number of passages, reranking, hyde and self_rag are done; the strategy is advice."""
+        """Number of passages, hyde and self_rag are done; without a reranker, nothing is reranked."""
         choice = {"use_hyde": True, "use_self_rag": True, "use_reranking": True, "top_k": 3}
         stage.brain.play(
             decide=decided(retrieval_strategy="hierarchical", complexity="complex", **choice),
@@ -270,12 +270,12 @@ class TestAuto:
         answer = await stage.ask("auto")
         details = answer["method_details"]
         assert (answer["method"], details["requested"]) == ("auto", "auto")
-        assert details["decision"]["applied"] == {"hyde": True, "self_rag": True, "top_k": 3, "rerank": True}
+        assert details["decision"]["applied"] == {"hyde": True, "self_rag": True, "top_k": 3, "rerank": False}
         assert set(details["decision"]) == {
             *("complexity", "intent", "use_hyde", "use_self_rag", "retrieval_strategy", "top_k"),
             *("use_reranking", "use_query_expansion", "applied"),
         }
-        assert {"hyde", "self_rag", "reranker"} <= set(details) and "hierarchical" in notes(answer)
+        assert {"hyde", "self_rag"} <= set(details) and "hierarchical" in notes(answer)
         assert stage.brain.calls == ["decide", "imagine", "answer", "judge"] and len(answer["sources"]) == 3
 
     async def test_what_was_asked_for_stands(self, stage: Stage) -> None:
@@ -442,13 +442,10 @@ class TestStreams:
 
 async def test_explain(stage: Stage) -> None:
     """Each step with its time, each source with its scores; without the wish neither is there."""
-    answer = await stage.ask("corrective", explain=True, rerank=True)
+    answer = await stage.ask("corrective", explain=True)
     steps = {step["step"]: step["ms"] for step in answer["explain"]["steps"]}
-    assert {"search", "rerank", "grade", "answer"} <= set(steps) and all(ms >= 0 for ms in steps.values())
+    assert {"search", "grade", "answer"} <= set(steps) and all(ms >= 0 for ms in steps.values())
     for source in answer["sources"]:
-        assert set(source["scores"]) == {"dense", "text", "fused", "rerank"}
-        assert 0.0 <= source["scores"]["rerank"] <= 1.0
-    reranked = [source["scores"]["rerank"] for source in answer["sources"]]
-    assert reranked == sorted(reranked, reverse=True)
+        assert set(source["scores"]) == {"dense", "text", "fused"}
     plain = await stage.ask("corrective")
     assert "explain" not in plain and not any("scores" in source for source in plain["sources"])

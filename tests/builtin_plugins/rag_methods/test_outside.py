@@ -153,7 +153,7 @@ async def test_it_plans_grades_drafts_and_judges(stage: Stage) -> None:
     assert (told["kind"], told["rewritten"]) == ("moderate", "hotel night price")
     assert (told["graded"], told["judged"], told["lacks"]) == ("yes", "yes", None)
     assert 0.0 <= told["probability"] <= 1.0
-    assert details["reranker"] == "lexical" and len(answer["sources"]) in (3, 4)
+    assert "reranker" not in details and len(answer["sources"]) in (3, 4)
     assert [note.partition(":")[0] for note in details["degraded"]] == ["raptor"]
     assert {"rewrite", "search", "answer"} <= {one["step"] for one in answer["explain"]["steps"]}
 
