@@ -78,7 +78,6 @@ async def extracted(
         measured = await support(question, retrieved)
         if measured is None:
             raise NoModel()
-        kept: Sequence[Passage] = []
         name = await unknown_name(question, retrieved)
         kept: Sequence[Passage] = []
         if name is not None:
