@@ -1390,7 +1390,6 @@ export default {
   "Role taken away": "Rolle entzogen",
   "Uninstalled": "Deinstalliert",
   "Key for programs": "Schlüssel für Programme",
-  "Account": "Konto",
   "Background job": "Hintergrundauftrag",
   "Listing": "Eintrag im Marktplatz",
   "Model server": "Modellserver",

@@ -1390,7 +1390,6 @@ export default {
   "Role taken away": "Rol retirado",
   "Uninstalled": "Desinstalación",
   "Key for programs": "Clave para programas",
-  "Account": "Cuenta",
   "Background job": "Tarea en segundo plano",
   "Listing": "Ficha del catálogo",
   "Model server": "Servidor de modelos",

@@ -1390,7 +1390,6 @@ export default {
   "Role taken away": "Rôle retiré",
   "Uninstalled": "Désinstallation",
   "Key for programs": "Clé pour programmes",
-  "Account": "Compte",
   "Background job": "Tâche de fond",
   "Listing": "Fiche du catalogue",
   "Model server": "Serveur de modèles",
