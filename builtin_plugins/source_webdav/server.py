@@ -130,7 +130,7 @@ class WebdavSource:
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a file. Raises ItemFault, SourceFault."""
         tag, _, _ = item.etag.partition(" ")
-        headers = {hdrs.IF_MATCH: tag} if self.is_exact else {}
+        headers: dict[str, str] = {hdrs.IF_MATCH: tag} if self.is_exact else {}
         async with await self._call("GET", self._url_of(item.path), _FILE, headers) as reply:
             if reply.status == 412:
                 raise ItemFault("It was changed since it was listed")

@@ -53,7 +53,8 @@ class SourceWatches:
         """Begin and end watches as the sources' rows say; returns the ids of those that are watched here."""
         kinds = [name for name, kind in self._platform.resource(SOURCE_KINDS).all.items() if kind.watch]
         held: Sequence[SourceRecord] = ()
-        if kinds and await self._platform.database.read(_are_there, kinds):
+        are_there = await self._platform.database.read(_are_there, kinds)
+        if are_there:
             held = await self._platform.database.write(_hold, kinds, self._me)
         wanted = {row.id: row for row in held}
         for source_id, (said, task) in list(self._tasks.items()):
