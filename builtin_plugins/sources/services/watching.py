@@ -53,9 +53,9 @@ class SourceWatches:
         """Begin and end watches as the sources' rows say; returns the ids of those that are watched here."""
         kinds = [name for name, kind in self._platform.resource(SOURCE_KINDS).all.items() if kind.watch]
         held: Sequence[SourceRecord] = ()
-        if kinds:
-            there = await self._platform.database.read(_are_there, kinds)
-            held = await self._platform.database.write(_hold, kinds, self._me) if there else ()
+        are_there = await self._platform.database.read(_are_there, kinds)
+        if are_there:
+            held = await self._platform.database.write(_hold, kinds, self._me)
         wanted = {row.id: row for row in held}
         for source_id, (said, task) in list(self._tasks.items()):
             if source_id not in wanted or said != _watched_state(wanted[source_id]):
