@@ -65,7 +65,7 @@ _PEOPLES: Final = re.compile(
     r"(?:ish|ese|ian|ean|german|french|dutch|spaniard|greek|czech|swiss|thai|arab|arabic)s?"
 )
 """Peoples and languages in English, which are spoken or described rather than asked about."""
-_QUOTED: Final = re.compile(r"[\"“”„«]\s*([^\"“”„«»]{3,60}?)\s*[\"“”»]")
+_QUOTED: Final = re.compile(r"[\"“”„«]([^\"“”„«»]{3,60})[\"“”»]")
 _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _JOINS: Final = frozenset([" ", " & ", "'", "’", ". "])
 _MOST: Final = 3
@@ -108,7 +108,7 @@ def _quoted(question: str) -> Iterator[str]:
     for quotation in _QUOTED.findall(question):
         words = _WORD.findall(quotation)
         if words and len(words) <= 4 and words[0][0].isupper():
-            yield quotation
+            yield quotation.strip()
 
 
 def _capital(question: str, language: str) -> Iterator[str]:
