@@ -52,6 +52,8 @@ class SourceWatches:
     async def look(self) -> Sequence[str]:
         """Begin and end watches as the sources' rows say; returns the ids of those that are watched here."""
         kinds = [name for name, kind in self._platform.resource(SOURCE_KINDS).all.items() if kind.watch]
+        if not kinds:
+            return []
         held: Sequence[SourceRecord] = ()
         are_there = await self._platform.database.read(_are_there, kinds)
         if are_there:
