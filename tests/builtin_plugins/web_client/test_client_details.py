@@ -278,7 +278,7 @@ async def test_trying_a_tool(site: Running, visitor: Visitor) -> None:
 async def test_lines_that_use_a_key(site: Running, visitor: Visitor) -> None:
     """Each is filled in with the address and the key that was made."""
     page = await visitor.arrive(await site.user(), "/keys?new=1")
-    await page.get_by_label("Name").fill("agent")
+    await page.get_by_label("Name", exact=True).fill("agent")
     await page.get_by_role("dialog").get_by_role("button", name="Create").click()
     key = (await page.locator(".notice code").inner_text()).strip()
     for name, path in (("curl", "/v1/ai"), ("Python", "/v1/ai"), ("Open WebUI", "/v1/ai"), ("MCP", "/mcp")):

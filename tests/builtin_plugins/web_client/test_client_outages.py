@@ -94,7 +94,7 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
     page = await visitor.sign_in(ana)
     await visitor.go("/documents?new=1")
     form = page.get_by_role("dialog", name="New knowledge base")
-    await form.get_by_label("Name").fill("Harbours of Senja")
+    await form.get_by_label("Name", exact=True).fill("Harbours of Senja")
     await form.get_by_label("Description").fill("Half a page of careful wor")
     await ana.post("/v1/auth/logout")
     await form.get_by_label("Description").press_sequentially("ds")

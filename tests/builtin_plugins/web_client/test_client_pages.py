@@ -318,7 +318,7 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
     await knowledge_base(ana, "Two", "The canteen opens at noon.")
     page = await visitor.arrive(ana, "/pipelines?new=1")
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label("Name").fill("Both")
+    await dialog.get_by_label("Name", exact=True).fill("Both")
     await dialog.get_by_role("checkbox", name=re.compile("^One ")).check()
     await dialog.get_by_role("checkbox", name=re.compile("^Two ")).check()
     await dialog.get_by_role("button", name="Create").click()
@@ -358,7 +358,7 @@ async def test_published_chats(site: Running, visitor: Visitor) -> None:
     dialog = page.get_by_role("dialog", name="New chat")
     await expect(dialog).to_contain_text("Make one first")
     await dialog.get_by_role("link", name="New pipeline").click()
-    await page.get_by_role("dialog", name="New pipeline").get_by_label("Name").fill("Handb")
+    await page.get_by_role("dialog", name="New pipeline").get_by_label("Name", exact=True).fill("Handb")
     await page.evaluate("Promise.allSettled(Object.values(navigation.back()))")
     await page.get_by_role("button", name="Discard").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
@@ -382,7 +382,7 @@ async def test_teams(site: Running, visitor: Visitor) -> None:
     crew = f"Crew of {ana.user['username']}"
     page = await visitor.arrive(ana, "/people")
     await page.get_by_role("button", name="New team").first.click()
-    await page.get_by_label("Name").fill(crew)
+    await page.get_by_label("Name", exact=True).fill(crew)
     await page.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("heading", name=crew, level=1)).to_be_visible()
     await page.get_by_role("button", name="Invite", exact=True).click()
@@ -447,7 +447,7 @@ async def test_what_publishes_a_knowledge_base(site: Running, visitor: Visitor) 
 async def test_keys(site: Running, visitor: Visitor) -> None:
     """A key is shown once, works with its scope, and not after it is revoked."""
     page = await visitor.arrive(await site.user(), "/keys?new=1")
-    await page.get_by_label("Name").fill("agent")
+    await page.get_by_label("Name", exact=True).fill("agent")
     await page.get_by_role("dialog").get_by_role("button", name="Create").click()
     key = (await page.locator(".notice code").inner_text()).strip()
     headers = {"Authorization": f"Bearer {key}"}

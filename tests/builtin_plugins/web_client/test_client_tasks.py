@@ -277,7 +277,7 @@ async def test_back_from_what_was_made(site: Running, visitor: Visitor) -> None:
     ana = await site.user()
     page = await visitor.arrive(ana, "/documents")
     await page.get_by_role("button", name="New knowledge base").first.click()
-    await page.get_by_label("Name").fill("Island")
+    await page.get_by_label("Name", exact=True).fill("Island")
     await page.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("heading", name="Island", level=1)).to_be_visible()
     made = page.url.rsplit("/", 1)[1]
