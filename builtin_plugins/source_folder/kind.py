@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -33,7 +34,7 @@ async def open_folder(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
 def _place(setup: SourceSetup) -> Path:
     allowed = split_list(setup.platform.settings_of(SourceFolderSettings).source_folders)
     place = allowed_folder(_settings(setup.settings).path, allowed)
-    if not place.is_dir():
+    if not os.path.isdir(place):  # noqa: PTH112 - `Path.is_dir` raises for a name that is too long
         raise SourceUnreachable("The folder is not there, or the server may not see it")
     return place
 

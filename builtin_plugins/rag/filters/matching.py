@@ -22,9 +22,12 @@ _GLOB_SPECIAL: Final = "*?["
 def has_part(column: ColumnElement[str], part: Part, text: str) -> ColumnElement[bool]:
     """Whether a text of the database has another in it, at its start or at its end.
 
-    Its accents may be spelled as in NFC or, in names from macOS, as in NFD.
+    Its accents may be spelled as in NFC or, in names from macOS, as in NFD. Some letters are one
+    character only as capitals: "İ".
     """
-    forms = dict.fromkeys(unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    forms = dict.fromkeys(
+        unicodedata.normalize(form, spelled) for spelled in (text, _capitals(text)) for form in ("NFC", "NFD")
+    )
     return or_(*(_Pattern(column, part, form) for form in forms))
 
 
@@ -54,6 +57,11 @@ def _glob(element: _Pattern, compiler: Any, **options: Any) -> str:
 def _expression(element: _Pattern, compiler: Any, **options: Any) -> str:
     column, _, expression = element.clauses
     return f"({compiler.process(column, **options)} ~ {compiler.process(expression, **options)})"
+
+
+def _capitals(text: str) -> str:
+    """In capitals, but for letters that have none of one character."""
+    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in text)
 
 
 def _cases(letter: str) -> str:

@@ -388,7 +388,10 @@ def _test(key: str, kind: str, operator: str, own: Any, value: Any) -> bool:
 
 def _plainly(text: str) -> str:
     """Capitals as small letters, where one letter is one letter."""
-    return "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
+    letters = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize(
+        "NFC", "".join(one.lower() if len(one.lower()) == 1 else one for one in letters)
+    )
 
 
 def _span(value: Any) -> tuple[float, float]:

@@ -261,7 +261,7 @@ class TestDelete:
         path = path_of(base, gone["document_id"])
         deleted = (await ann.delete(path)).json()
         assert deleted.pop("receipt")["digest"] == gone["sha256"]
-        assert deleted == {"message": "Document deleted", "id": gone["document_id"]}
+        assert deleted == {"message": "Document deleted", "id": gone["document_id"], "trashed": False}
         assert (await ann.delete(path)).status == 404
         shown = (await ann.get(f"/v1/rag/knowledge-bases/{base}")).json()
         assert (shown["document_count"], shown["vector_count"]) == (1, kept["chunk_count"])

@@ -145,7 +145,7 @@ class TestAnswer:
         system, user = body["messages"]
         assert (system["role"], user["role"]) == ("system", "user")
         assert "130 EUR" in user["content"] and user["content"].endswith(HOTEL)
-        assert 'source="handbook.md"' in user["content"]
+        assert 'source="handbook.md, Travel handbook"' in user["content"]
 
     async def test_page_of_what_is_cited(self, stage: Stage, tmp_path: Path) -> None:
         """Of a passage over several short pages, the one that says it; all of them where none is found."""
