@@ -89,8 +89,8 @@ def install(
     user: Annotated[
         str | None,
         typer.Option(
-            help="System account that runs it; it must own PLATFORM_HOME. [default: platform, which is "
-            "made if it is missing]"
+            help="System account that runs it; it must own PLATFORM_HOME. Without it: platform, which is "
+            "made if it is missing."
         ),
     ] = None,
     create_user: Annotated[

@@ -205,19 +205,20 @@ def seconds(
     text: Any = before + (repeated * (size // len(repeated) + 1))[:size] + _ENDING
     if isinstance(compiled.pattern, bytes):
         text = text.encode("latin-1", "replace")
-    signal.setitimer(signal.ITIMER_VIRTUAL, _LIMIT)
     began = clock()
     try:
-        if method in _AT_START:
-            getattr(compiled, method)(text)
-        else:
-            for _ in compiled.finditer(text):
-                pass
-        return clock() - began
+        signal.setitimer(signal.ITIMER_VIRTUAL, _LIMIT)
+        try:
+            if method in _AT_START:
+                getattr(compiled, method)(text)
+            else:
+                for _ in compiled.finditer(text):
+                    pass
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except _OutOfTime:
         return float("inf")
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return clock() - began
 
 
 def slow_on(compiled: Any, methods: frozenset[str]) -> tuple[str, str] | None:

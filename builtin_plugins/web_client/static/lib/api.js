@@ -5,17 +5,7 @@
  * of `send`. It returns the JSON of the response; `raw` calls return the `Response`.
  */
 
-import { jsonOf, send } from "./http.js";
-
-function call(method, template, fixed = {}) {
-  return async ({ query, body, signal, headers, repeatable, anonymous, ...parameters } = {}) => {
-    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters[name]));
-    const { raw, ...options } = { query, body, signal, headers, repeatable, anonymous, ...fixed };
-    const answer = await send(method, path, options);
-    if (raw) return answer;
-    return answer.status === 204 ? null : jsonOf(answer);
-  };
-}
+import { call } from "./http.js";
 
 const OPEN = { anonymous: true };
 const RAW = { raw: true };

@@ -207,3 +207,14 @@ export const ifThere = (work, otherwise) =>
     if (error.status === 404) return otherwise;
     throw error;
   });
+
+/** A function that makes one call of the API; `lib/api.js` says how it is used. */
+export function call(method, template, fixed = {}) {
+  return async ({ query, body, signal, headers, repeatable, anonymous, ...parameters } = {}) => {
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters[name]));
+    const { raw, ...options } = { query, body, signal, headers, repeatable, anonymous, ...fixed };
+    const answer = await send(method, path, options);
+    if (raw) return answer;
+    return answer.status === 204 ? null : jsonOf(answer);
+  };
+}
