@@ -106,13 +106,13 @@ class CloudShares:
 
     def people(self) -> set[str]:
         """All who are named, and the user."""
-        return {self._place.user} | self._named(_USER)
+        return {self._place.user} | self._recipients(_USER)
 
     def groups(self) -> set[str]:
         """The same of groups."""
-        return self._named(_GROUP)
+        return self._recipients(_GROUP)
 
-    def _named(self, kind: int) -> set[str]:
+    def _recipients(self, kind: int) -> set[str]:
         shares = (one for some in self._by_path.values() for one in some)
         return {one.share_with or "" for one in shares if one.share_type == kind}
 

@@ -219,13 +219,13 @@ class SqlVectorStore:
             return []
         if isinstance(query, Query):
             check_fit(found, query)
-        if not follow and not all(index.is_at(found) for index in self._needed(found, query)):
+        if not follow and not all(index.is_at(found) for index in self._followers_for(found, query)):
             return None
         if isinstance(query, WordQuery):
             return self._hits(session, self._rank_by_words(session, found, query))
         return self._hits(session, self.rank(session, found, query), query.question)
 
-    def _needed(self, record: CollectionRecord, query: Query | WordQuery) -> list[Follower[Any]]:
+    def _followers_for(self, record: CollectionRecord, query: Query | WordQuery) -> list[Follower[Any]]:
         if isinstance(query, Query):
             return self.followers(record, query)
         indexes = self.indexes(record)
@@ -242,7 +242,7 @@ class SqlVectorStore:
         """Load indexes that were never used, so that a search has only little to catch up with."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
-            for index in self._needed(found, query):
+            for index in self._followers_for(found, query):
                 if index.index is None:
                     await index.load(self._database, found)
         return found

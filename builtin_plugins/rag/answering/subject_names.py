@@ -93,7 +93,7 @@ def subject_names(question: str, language: str | None) -> list[SubjectName]:
         return []
     found = dict[str, SubjectName]()
     for text in (
-        *_quoted(question),
+        *_quotations(question),
         *(_in_german(question) if language == "de" else _capital(question, language)),
     ):
         words = [
@@ -104,7 +104,7 @@ def subject_names(question: str, language: str | None) -> list[SubjectName]:
     return list(found.values())[:_MOST]
 
 
-def _quoted(question: str) -> Iterator[str]:
+def _quotations(question: str) -> Iterator[str]:
     for quotation in _QUOTED.findall(question):
         words = _WORD.findall(quotation)
         if words and len(words) <= 4 and words[0][0].isupper():

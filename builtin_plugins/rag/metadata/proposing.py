@@ -112,7 +112,7 @@ async def _ask(platform: Platform, base_id: str, task: _Task) -> Mapping[str, ob
     passages, _ = await platform.resource(VECTORS).points(collection, task.document_id, _PASSAGES, 0)
     key = secrets.token_hex(6)
     text = defused("\n\n".join(one.text for one in passages))[:_SHOWN]
-    fields = json.dumps([_described(one) for one in task.fields], ensure_ascii=False)
+    fields = json.dumps([_description_of(one) for one in task.fields], ensure_ascii=False)
     block = f'<text key="{key}">\n{defused(task.filename)}\n\n{text}\n</text key="{key}">'
     stream = platform.hooks.ask_now(
         inference.generate_text,
@@ -137,7 +137,7 @@ async def _ask(platform: Platform, base_id: str, task: _Task) -> Mapping[str, ob
     return _object_in(answer)
 
 
-def _described(field: FieldDefinition) -> dict[str, Any]:
+def _description_of(field: FieldDefinition) -> dict[str, Any]:
     """A field for the model."""
     return {
         "name": field.name,

@@ -30,10 +30,12 @@ _SHORTEST, _LONGEST = 4, 70
 async def find_by_name(caller: Caller, text: str, limit: int) -> list[NamedDocument]:
     """The latest documents that the caller may read and whose names have all words of a text."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_named, scope, text.split(), limit)
+    return await caller.platform.database.read(_documents_by_name, scope, text.split(), limit)
 
 
-def _named(session: Session, scope: Scope, words: Sequence[str], limit: int) -> list[NamedDocument]:
+def _documents_by_name(
+    session: Session, scope: Scope, words: Sequence[str], limit: int
+) -> list[NamedDocument]:
     name = func.lower(Document.filename)
     query = (
         select(

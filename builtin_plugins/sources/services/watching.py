@@ -82,14 +82,14 @@ class SourceWatches:
         while True:
             try:
                 await self._follow(row)
-                problem = "It said no more of changes"
+                problem = "It stopped reporting changes"
             except (SourceFault, PlatformError) as fault:
                 problem = str(fault)
             await self._platform.database.write(_note_problem, row.id, self._me, problem)
             await asyncio.sleep(_AGAIN)
 
     async def _follow(self, row: SourceRecord) -> None:
-        """Until the source says no more. Raises SourceFault, PlatformError."""
+        """Until the source stops reporting changes. Raises SourceFault, PlatformError."""
         kind = self._platform.resource(SOURCE_KINDS).of(row.kind)
         if kind.watch is None:
             return
