@@ -33,7 +33,7 @@ _FLOOR: Final = 0.0012
 _CHECKED: Final = (4_000, 16_000)
 _GROWTH: Final = 9
 """Linear is 4, quadratic 16."""
-_TIMES: Final = 3
+_TIMES: Final = 8
 _LIMIT: Final = 1.0
 _COMMON: Final = (" ", "a", "A", "1", "\n")
 _SCRIPTS: Final = {

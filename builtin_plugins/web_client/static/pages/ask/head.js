@@ -1,6 +1,6 @@
 /** The head of a conversation: its title, and what its owner can do with it. */
 
-import { html, useState } from "../../lib/html.js";
+import { html, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
@@ -26,7 +26,9 @@ const known = (id, signal) =>
 
 export function ConversationHead() {
   const id = current.value;
-  const stored = changed.value > 0 || turns.value.some((turn) => turn.stored);
+  const begun = useRef({ id, changes: changed.value });
+  if (begun.current.id !== id) begun.current = { id, changes: changed.value };
+  const stored = changed.value > begun.current.changes || turns.value.some((turn) => turn.stored);
   const found = useResource(
     (signal) => (kept.value && stored ? known(id, signal) : Promise.resolve(null)),
     [id, changed.value],
