@@ -15,7 +15,7 @@ from builtin_plugins.rag.answering.subject_names import subject_names
         ('What does "Blue Horizon" mean?', "en", ["Blue Horizon"]),
         ("Who is Mr Karl Olsen?", "en", ["Mr Karl Olsen"]),
         ("How many days of leave are there in Norway, on a Monday in May?", "en", []),
-        ("What does the Norwegian office of the CEO do?", "en", []),
+        ("What does the Norwegian office of the CFO do?", "en", []),
         ("Revenue per employee?", "en", []),
         ("Dürfen Kinder Honig essen, und was kostet ein Liter Milch?", "de", []),
         ("Wie hoch war der Umsatz der Nordwind Logistik GmbH?", "de", ["Nordwind Logistik GmbH"]),

@@ -36,7 +36,7 @@ async def boot(start: Start, *plugins: object) -> tuple[Running, Actor, str]:
     return running, ann, await make_base(ann, accept_dates=True)
 
 
-async def found(actor: Actor, base: str, city: str) -> int:
+async def count_of(actor: Actor, base: str, city: str) -> int:
     """How many documents a filter finds."""
     query = {"filter": json.dumps({"city": city})}
     listed = await actor.get(f"/v1/rag/knowledge-bases/{base}/documents", params=query)
@@ -61,12 +61,12 @@ async def test_a_model_proposes_and_a_person_accepts(start_platform: Start) -> N
     place = path_of(base, first["document_id"], "/metadata")
     shown = (await ann.get(place)).json()
     assert shown["proposals"] == {"city": "Bergen", "parties": ["Ada", "Bo"]}
-    assert not {"city", "parties", "tags"} & {*shown["metadata"]} and await found(ann, base, "Bergen") == 0
+    assert not {"city", "parties", "tags"} & {*shown["metadata"]} and await count_of(ann, base, "Bergen") == 0
     times = len(model.asked)
     assert all("note" not in one and "owner" not in one for one in model.asked)
     accepted = (await ann.patch(place, json={"city": "Bergen", "parties": None})).json()
     assert (accepted["proposals"], accepted["origins"]["city"]) == ({}, "hand")
-    assert await found(ann, base, "Bergen") == 1
+    assert await count_of(ann, base, "Bergen") == 1
     next_one = await placed(running, await put(ann, base, "b.md", "# Lease\n\nThe tenants are Ada and Cy.\n"))
     later = (await ann.get(path_of(base, next_one["document_id"], "/metadata"))).json()
     assert (later["metadata"]["city"], later["proposals"]) == ("Bergen", {})  # as accepted, and as rejected

@@ -14,7 +14,7 @@ from tests.fakes.waiting import eventually
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def shown(desk: Desk) -> dict[str, Any]:
+async def source_out(desk: Desk) -> dict[str, Any]:
     return dict((await desk.ann.get(desk.path())).json())
 
 
@@ -37,7 +37,7 @@ async def test_a_change_begins_a_run(desk: Desk) -> None:
     desk.shelf.changes.set()
     await eventually(lambda: count_runs(desk, 2))
     assert set(await desk.documents()) == {"a.txt", "b.txt"}
-    now = await shown(desk)
+    now = await source_out(desk)
     assert (now["is_watched"], now["watch_problem"]) == (True, None)
     assert (await desk.ann.patch(desk.path(), json={"schedule": None})).status == 200
     assert desk.source not in await watches.look()
@@ -52,7 +52,7 @@ async def test_a_source_that_cannot_be_watched_says_why(desk: Desk) -> None:
     await desk.running.platform.resource(SOURCE_WATCHES).look()
 
     async def says() -> bool:
-        return (await shown(desk))["watch_problem"] == "shelf.example.org reports no changes"
+        return (await source_out(desk))["watch_problem"] == "shelf.example.org reports no changes"
 
     await eventually(says)
-    assert (await shown(desk))["is_watched"] is False
+    assert (await source_out(desk))["is_watched"] is False
