@@ -57,8 +57,8 @@ class PgVectorStore(SqlVectorStore):
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
         super().stage(unit, collection, points)
-        if points:
-            found = self.known(unit.session, collection)
+        found = self.known(unit.session, collection)
+        if points and found.dimension:
             rows = [
                 {"collection": found.id, "id": point.id, "vector": point.vector.tolist()} for point in points
             ]
@@ -72,7 +72,8 @@ class PgVectorStore(SqlVectorStore):
         async def look() -> None:
             self.graphs.look_after(found.id)
 
-        unit.after_commit(look)
+        if found.dimension:
+            unit.after_commit(look)
         return count
 
     async def purge(self) -> None:

@@ -74,6 +74,11 @@ class KnowledgeBase(Owned, Base):
         return earlier_collection(self.id)
 
     @property
+    def reading_collection(self) -> str:
+        """Where the chunks of documents that are being read are found by their words."""
+        return reading_collection(self.id)
+
+    @property
     def coming_collection(self) -> str | None:
         """Where its chunks are being embedded by another model, if they are."""
         return None if self.reembedding is None else coming_collection(self.id, self.reembedding)
@@ -82,6 +87,11 @@ class KnowledgeBase(Owned, Base):
 def earlier_collection(kb_id: str) -> str:
     """Where the chunks of a knowledge base's replaced versions are kept."""
     return f"rag-earlier:{kb_id}"
+
+
+def reading_collection(kb_id: str) -> str:
+    """Where the chunks of documents that are being read are found by their words, without vectors."""
+    return f"rag-reading:{kb_id}"
 
 
 def import_holder(kb_id: str) -> str:
@@ -173,6 +183,8 @@ class Document(Base):
     notice: Mapped[str | None] = mapped_column(Text)
     """What could not be read of a completed document."""
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
+    searchable_count: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    """While it is being read: how many of its chunks are found by their words already."""
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     uploaded_by: Mapped[int | None] = mapped_column(Integer)

@@ -51,7 +51,7 @@ class Passage:
     model's own scale, `matched` the share of a full match by words, `fused` what both make; `rerank` and
     `graph` come from these options, as does `path`, the way to it in a graph. None is not measured. If the
     passage was widened, `child` is the position of the one that was found. `quotes` are the parts of the
-    document's text that an answer quotes, or cites it for.
+    document's text that an answer quotes, or cites it for. `being_read`: its document is not complete yet.
     """
 
     text: str
@@ -76,6 +76,7 @@ class Passage:
     child: int | None = None
     sections: Sections = ()
     quotes: tuple[QuotedSpan, ...] = ()
+    being_read: bool = False
 
     def by_page(self) -> Iterator[tuple[int | None, str]]:
         """Its pages, each with its part of the text."""

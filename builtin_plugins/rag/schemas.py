@@ -190,6 +190,9 @@ class DocumentOut(BaseModel):
     )
     chunk_count: int
     vector_count: int
+    searchable_count: int = Field(
+        description="Passages that searches find: while it is read, those that are found by their words."
+    )
     page_count: int | None
     error: str | None
     notice: str | None = Field(description="What a completed document lacks, or what it waits for.")
@@ -458,6 +461,11 @@ class Source(BaseModel):
         None, exclude_if=_absent, description="The path through the knowledge graph to this passage."
     )
     scores: LegScores | None = Field(None, exclude_if=_absent, description="With `explain`.")
+    being_read: Literal[True] | None = Field(
+        None,
+        exclude_if=_absent,
+        description="The document is not complete yet: more of it may be found soon.",
+    )
 
 
 class SearchItem(Source):

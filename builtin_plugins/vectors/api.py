@@ -14,6 +14,7 @@ from builtin_plugins.vectors.models import CollectionRecord, PointRecord
 from builtin_plugins.vectors.protocol import (
     CONTEXT,
     LANGUAGE,
+    WORDS_ONLY,
     EngineMismatch,
     GroupQuery,
     Hit,
@@ -38,6 +39,7 @@ __all__ = [
     "LANGUAGE",
     "VECTORS",
     "VECTOR_STORE",
+    "WORDS_ONLY",
     "CollectionRecord",
     "EngineMismatch",
     "Follower",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from sqlalchemy import ColumnElement, literal_column, select
 
 from builtin_plugins.vectors.protocol import (
+    WORDS_ONLY,
     EngineMismatch,
     GroupQuery,
     Hit,
@@ -151,6 +153,27 @@ class VectorStoreConformance:
             await self.make(database, store, thing(1), thing(2))
         assert await database.write(store.retire, "unknown", "one", "earlier") == 0
         assert await store.search_words("unknown", WordQuery("thing", 10)) == []
+
+    async def test_a_collection_without_vectors_is_searched_by_words(
+        self, database: Database, stores: Stores
+    ) -> None:
+        """Its points come and go as others do, in both processes, beside a collection with vectors."""
+        store, other = stores
+        await self.make(database, store, thing(1))
+        bare = [replace(thing(number), vector=np.empty(0, np.float32)) for number in (1, 2)]
+
+        def write(unit: Unit) -> int:
+            store.ensure(unit, "words", 0, WORDS_ONLY)
+            store.stage(unit, "words", bare)
+            return store.publish(unit, "words", "one")
+
+        for _ in range(2):
+            assert await database.write(write) == 2
+            assert ids(await other.search_words("words", WordQuery("2", 10))) == ["one-2"]
+            assert await store.count("words") == 2
+            assert len(await self.near(other, text="thing")) == 1
+            await database.write(store.remove_group, "words", "one")
+            assert await store.search_words("words", WordQuery("thing", 10)) == []
 
     async def test_a_point_staged_twice_is_one(self, database: Database, stores: Stores) -> None:
         """A job that runs again repeats what it wrote, before and after the publication."""

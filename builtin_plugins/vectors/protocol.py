@@ -29,6 +29,9 @@ CONTEXT = "context"
 document is about.
 """
 
+WORDS_ONLY = "none"
+"""The engine of a collection that is searched by words alone. Its dimension is 0: vectors have no numbers."""
+
 
 def searched_text(text: str, payload: Mapping[str, Any]) -> str:
     """What is indexed and embedded of a point: its context, if it has one, then its text."""

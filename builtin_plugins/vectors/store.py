@@ -42,6 +42,7 @@ from builtin_plugins.vectors.point_rows import (
     stored_of,
 )
 from builtin_plugins.vectors.protocol import (
+    WORDS_ONLY,
     EngineMismatch,
     GroupQuery,
     Hit,
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
 
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
-UNSEARCHED = "none"
-"""The engine of a collection of retired points, whose vectors may be of several engines."""
 _CONTENT = ("id", "group_key", "position", "text", "payload", "vector")
 
 
@@ -140,7 +139,7 @@ class SqlVectorStore:
         found = find_collection(unit.session, collection)
         if found is None:
             return 0
-        kept = {"name": into, "dimension": 0, "engine": UNSEARCHED, "version": 0, "floor": 0}
+        kept = {"name": into, "dimension": 0, "engine": WORDS_ONLY, "version": 0, "floor": 0}
         _insert(unit, CollectionRecord, [kept])
         target, version = self._next_version(unit, into)
         mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)

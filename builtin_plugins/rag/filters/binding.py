@@ -25,6 +25,7 @@ from builtin_plugins.rag.rights.reading import (
     reader_key,
     reading_scope,
 )
+from builtin_plugins.rag.services.early_search import bases_with_early_words
 from builtin_plugins.vectors.api import GroupQuery
 from kernel.sdk import Caller, Scope, Unprocessable, utc_now
 from kernel.sdk.storage import first_unfit
@@ -48,6 +49,8 @@ class BoundFilter:
     key: str
     reader: Scope
     guarded: Collection[str]
+    early: Collection[str] = ()
+    """The knowledge bases with documents that are found by their words while they are read."""
     is_filter: bool = True
     """Whether there is any condition besides the right to read."""
 
@@ -82,7 +85,9 @@ class BoundFilter:
             return replace(other, guarded=guarded)
         conditions = {one: and_(test, other.conditions[one]) for one, test in self.conditions.items()}
         key = f"{self.key} {other.key}"
-        return BoundFilter(conditions, dict.fromkeys(conditions), key, self.reader, guarded)
+        return replace(
+            self, conditions=conditions, stored_ids=dict.fromkeys(conditions), key=key, guarded=guarded
+        )
 
     def condition(self) -> ColumnElement[bool]:
         """The condition on a document of any of the knowledge bases."""
@@ -154,9 +159,10 @@ def bind(
 ) -> BoundFilter:
     """The same within a unit or a read. Now is the present minute."""
     guarded = guarded_among(session, base_ids)
+    early = bases_with_early_words(session, base_ids)
     if all(one.sent is None for one in sources):
         nothing = {one: true() for one in base_ids}
-        return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, is_filter=False)
+        return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, early, is_filter=False)
     fields = fields_by_base(session, base_ids)
     every = {name: field for one in fields.values() for name, field in one.items()}
     moment = (now or utc_now()).replace(second=0, microsecond=0)
@@ -170,7 +176,7 @@ def bind(
     }
     conditions = {one: _condition(of_base) for one, of_base in compilers.items()}
     stored = {one: _stored_ids(of_base) for one, of_base in compilers.items()}
-    return BoundFilter(conditions, stored, _key_of(fields, sources, moment), reader, guarded)
+    return BoundFilter(conditions, stored, _key_of(fields, sources, moment), reader, guarded, early)
 
 
 def _key_of(

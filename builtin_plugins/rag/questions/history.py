@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.filters.binding import BoundFilter
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import plural
 from builtin_plugins.rag.rights.reading import readable
-from builtin_plugins.vectors.api import VECTORS, Hit, WordQuery
-from kernel.sdk import Platform
-
-_EMBEDDED: Final = 40
-"""Passages of replaced versions that are compared by their meaning."""
 
 
 def current_at(documents: BoundFilter, moment: datetime) -> BoundFilter:
@@ -46,14 +40,6 @@ async def look_back(inquiry: Inquiry, moment: datetime) -> None:
         inquiry.trace.degrade(
             f"as_of: versions of {plural(gone, 'document')} from then may be kept no longer"
         )
-
-
-async def replaced_hits(
-    platform: Platform, base: KnowledgeBase, documents: BoundFilter, text: str
-) -> list[Hit]:
-    """The passages of replaced versions with the most of a text's words, among `documents`."""
-    query = WordQuery(text, _EMBEDDED, documents.groups(base.id))
-    return await platform.resource(VECTORS).search_words(base.earlier_collection, query)
 
 
 def gaps_at(session: Session, moment: datetime, documents: BoundFilter) -> int:

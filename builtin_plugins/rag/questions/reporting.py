@@ -114,6 +114,7 @@ def _render(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Sh
         tree_level=passage.tree_level or None,
         path=[f"{step.source} —{step.relation}→ {step.target}" for step in passage.path] or None,
         scores=scores,
+        being_read=passage.being_read or None,
     )
 
 

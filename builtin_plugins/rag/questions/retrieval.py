@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import String, bindparam, select
 
@@ -13,10 +13,9 @@ from builtin_plugins.documents.api import Pages, Sections
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.filters.binding import BoundFilter
-from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection, reading_collection
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
-from builtin_plugins.rag.questions.history import replaced_hits
 from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
@@ -28,6 +27,7 @@ from builtin_plugins.vectors.api import (
     Hit,
     Query,
     StoredPoint,
+    WordQuery,
     hybrid_weight,
     searched_text,
 )
@@ -99,12 +99,17 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
     return sorted(scored, key=lambda hit: (-hit.score, -hit.cosine))
 
 
+MOST_REPLACED = 40
+"""Passages of replaced versions that are compared by their meaning."""
+MOST_EARLY = 8
+"""Passages of documents that are being read, of each knowledge base, that are embedded for a question."""
+
 _MORE = 4
 """How many times as many passages to look at if some are copies of others."""
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
-    select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
+    select(*(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename, _DOCUMENT.c.status)).where(
         Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c)
     )
 )
@@ -210,10 +215,13 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     places = [(base, base.collection) for base in bases]
     if sought.trees:
         places += [(base, base.tree_collection) for base in bases]
+    # A document that is completed meanwhile is in both searches; after the other, it could be in neither.
+    worded = [] if sought.earlier else await _being_read(platform, bases, sought)
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     if sought.earlier:
-        found += await _of_replaced(platform, found, sought, sought.documents, asked)
+        worded = await _replaced(platform, bases, sought)
+    found += await _with_meaning(platform, worded, found, aims)
     hits = await merged(platform, found, sought.text, aims[model], depth, hybrid=sought.hybrid)
     if sought.hybrid:
         hits = prefer_named(hits, sought.text)[: sought.top_k]
@@ -222,22 +230,42 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     return await _ranked_rows(platform, hits, question, sought.documents.reader)
 
 
-async def _of_replaced(
+async def _replaced(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
+    """The passages of replaced versions with the most of the question's words."""
+    return [
+        BaseHits(base, await _by_words(platform, base.id, base.earlier_collection, sought, MOST_REPLACED))
+        for base in bases
+    ]
+
+
+async def _being_read(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
+    """The same of documents that have no vectors yet."""
+    return [
+        BaseHits(base, await _by_words(platform, base.id, base.reading_collection, sought, MOST_EARLY))
+        for base in bases
+        if base.id in sought.documents.early
+    ]
+
+
+async def _by_words(platform: Platform, base_id: str, collection: str, sought: Sought, k: int) -> list[Hit]:
+    query = WordQuery(sought.text, k, sought.documents.groups(base_id))
+    return await platform.resource(VECTORS).search_words(collection, query)
+
+
+async def _with_meaning(
     platform: Platform,
+    worded: Sequence[BaseHits],
     found: Sequence[BaseHits],
-    sought: Sought,
-    documents: BoundFilter,
-    asked: Mapping[str, Embedded],
+    aims: Mapping[str, Embedded],
 ) -> list[BaseHits]:
-    """What replaced versions say. A version that is replaced during the search is found once."""
+    """Hits by words with their cosines, so that they rank as others; without those that are found already."""
     known = {hit.point.id for one in found for hit in one.hits}
-    more = []
-    for base in {one.base.id: one.base for one in found}.values():
-        hits = await replaced_hits(platform, base, documents, sought.text)
+    measured = []
+    for base, hits in ((one.base, one.hits) for one in worded):
         others = [hit for hit in hits if hit.point.id not in known]
         model = base.embedding_model
-        more.append(BaseHits(base, await by_model(platform, model, asked[model], others)))
-    return more
+        measured.append(BaseHits(base, await by_model(platform, model, aims[model], others)))
+    return measured
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
@@ -270,15 +298,27 @@ async def _ranked_rows(
     return RetrievedPassages([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
-async def named(platform: Platform, reader: Scope, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
-    """The knowledge base and file name of each document that the reader may read."""
+class DocumentName(NamedTuple):
+    """The knowledge base and the file name of a document, and whether it is still being read."""
+
+    knowledge_base_id: str
+    filename: str
+    being_read: bool
+
+
+async def named(platform: Platform, reader: Scope, documents: Iterable[str]) -> Mapping[str, DocumentName]:
+    """The names of the documents that the reader may read, by id."""
     rows = await platform.database.read(_NAMED.all, {**read_binds(reader), "wanted": list(documents)})
-    return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
+    return {
+        row["id"]: DocumentName(row["knowledge_base_id"], row["filename"], row["status"] == "processing")
+        for row in rows
+    }
 
 
-def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Passage:
+def _of_hit(hit: Hit, document: DocumentName, question: Embedded) -> Passage:
     score, near = round(hit.score, 6), question.similarity(hit.cosine)
-    return passage_of(hit.point, *document, score, near, matched=hit.words, fused=score)
+    measured = {"matched": hit.words, "fused": score, "being_read": document.being_read}
+    return passage_of(hit.point, document.knowledge_base_id, document.filename, score, near, **measured)
 
 
 async def widened(platform: Platform, retrieved: RetrievedPassages) -> RetrievedPassages:
@@ -299,7 +339,8 @@ async def _wide(platform: Platform, item: Passage) -> Passage:
         f"rag:{item.knowledge_base_id}", item.document_id, count, first
     )
     if not any(row.id == item.chunk_id for row in rows):
-        kept = earlier_collection(item.knowledge_base_id or "")
+        base_id = item.knowledge_base_id or ""
+        kept = reading_collection(base_id) if item.being_read else earlier_collection(base_id)
         rows, _ = await platform.resource(VECTORS).points(kept, item.document_id, count, first)
     if not any(row.id == item.chunk_id for row in rows):
         return item  # deleted in the meantime

@@ -19,13 +19,15 @@ from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Query
 
 async def unknown_name(inquiry: Inquiry, retrieved: RetrievedPassages) -> str | None:
     """The first name of the question of which no passage and no document's name has a word; None without one,
-    and if the index can't tell, such as of earlier versions. Raises Unavailable when embedding fails.
+    and if the index can't tell: of earlier versions, and while documents are read. Raises Unavailable when
+    embedding fails.
 
     Only names that the passages that were found lack are looked for, and none if the best of these is in
     another language, which may spell them otherwise.
     """
     language = await inquiry.language()
-    if inquiry.request.as_of is not None or not retrieved.passages or _is_foreign(language, retrieved[0]):
+    cannot_tell = inquiry.request.as_of is not None or inquiry.documents.early
+    if cannot_tell or not retrieved.passages or _is_foreign(language, retrieved[0]):
         return None
     texts = [fold(f"{one.source} {one.text}") for one in (*retrieved.judged, *retrieved.passages)]
     for name in subject_names(inquiry.request.question, language):

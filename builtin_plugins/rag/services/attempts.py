@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import forget
+from builtin_plugins.rag.services.early_search import withdraw_words
 from builtin_plugins.rag.services.records import note_outcome
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import JobFailed, Platform, Unit
@@ -104,9 +105,10 @@ def _fail(unit: Unit, platform: Platform, document_id: str, detail: str, attempt
 
 
 def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> None:
-    """Mark a locked document `failed` in this unit, and remove its staged data."""
+    """Mark a locked document `failed` in this unit, and remove its passages."""
     document.status, document.error, document.chunk_count = "failed", detail, 0
     document.completed_at = unit.now()
     platform.resource(VECTORS).remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
+    withdraw_words(unit, platform, document)
     note_outcome(unit, "failed")
     forget(unit, platform, document)

@@ -21,7 +21,13 @@ from builtin_plugins.rag.filters.binding import FilterSource, bind, json_filter
 from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.metadata.editing import IncomingMetadata, look_up_people, store_incoming
 from builtin_plugins.rag.metadata.rendering import Metadata, load_metadata, name_people, read_metadata
-from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.models import (
+    SUPERSEDED,
+    Document,
+    KnowledgeBase,
+    earlier_collection,
+    reading_collection,
+)
 from builtin_plugins.rag.rights.audiences import DocumentReaders, settle_audience
 from builtin_plugins.rag.rights.reading import read_binds, readable, readable_by_binds
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status, UploadedDocument
@@ -291,8 +297,11 @@ async def chunks(
     Raises KnowledgeBaseNotFound, DocumentNotFound.
     """
     document = await get(caller, kb_id, document_id)
-    is_earlier = document.status == SUPERSEDED
-    collection = earlier_collection(kb_id) if is_earlier else f"rag:{kb_id}"
+    collection = f"rag:{kb_id}"
+    if document.status == SUPERSEDED:
+        collection = earlier_collection(kb_id)
+    elif document.searchable_count:
+        collection = reading_collection(kb_id)
     points, total = await caller.platform.resource(VECTORS).points(collection, document_id, limit, offset)
     return [_chunk(point) for point in points], total
 
@@ -425,6 +434,7 @@ def _erase(
         for collection in filter(None, (base.collection, base.earlier_collection, base.coming_collection)):
             removed = vectors.remove_group(unit, collection, row.id)
             passages += removed if collection != base.coming_collection else 0
+        vectors.remove_group(unit, base.reading_collection, row.id)
         summaries += vectors.remove_group(unit, base.tree_collection, row.id)
         platform.blobs.release(unit, row.sha256, row.holder)
         deletions.remember(unit, platform, base, row.sha256)
@@ -467,6 +477,9 @@ def render(
         status=document.status,
         chunk_count=document.chunk_count,
         vector_count=document.chunk_count,
+        searchable_count=document.chunk_count
+        if document.status == "completed"
+        else document.searchable_count,
         page_count=document.page_count,
         error=document.error,
         notice=_WAITS_FOR_ROOM if waits else document.notice,

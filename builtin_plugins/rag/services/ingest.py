@@ -1,4 +1,5 @@
-"""Ingest a document: parse, cut, embed, stage, then publish all of it at once.
+"""Ingest a document: parse, cut, embed, stage, then publish all of it at once. A long one is found by its
+words in the meantime.
 
 The job may be killed anywhere. Parsing and cutting are deterministic and a passage's id follows from its
 position, so a second run continues after the passages already written, and nothing is duplicated. The commit
@@ -9,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
 from math import ceil
@@ -46,8 +46,9 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
+from builtin_plugins.rag.services.early_search import publish_words, withdraw_words
 from builtin_plugins.rag.services.embedding import engine_changed
-from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
+from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of, point_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.services.scan_languages import unread_language
 from builtin_plugins.rag.services.unchanged import KnownVectors, known_vectors
@@ -55,7 +56,7 @@ from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.services.versions import hold_earlier, replace_earlier
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
-from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, searched_text
 from kernel.sdk import JobFailed, Platform, Progress, Scope, Unit, utc_now
 from kernel.sdk.jobs import JobMoved, others_wait
 
@@ -145,7 +146,6 @@ _NO_PARSER = (
     "This server currently has no parser for {}. Install or repair the plugin that reads it, "
     "then upload the file again."
 )
-_NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 
 
 class _Large(Exception):
@@ -229,7 +229,7 @@ class Ingestion:
         self._doubts: str | None = None
 
     async def run(self) -> None:
-        """Parse, then embed and stage batch by batch, then publish."""
+        """Parse, let the words be found, embed and stage batch by batch, then publish."""
         sink = self._platform.scratch.new(".jsonl")
         self._progress.begin()
         try:
@@ -240,11 +240,12 @@ class Ingestion:
             if passages > most:
                 raise UnparsableDocument("too_large", f"over {most} passages")
             await self._check_room(passages)
-            if not self._payload.large and passages > LARGE_PASSAGES:
-                raise _Large
             if first is not None:
                 (self._language,) = await languages_of(self._platform, [first.text])
                 self._doubts = self._language_doubts(parsed, first.text)
+            await self._publish_words(parsed, passages)
+            if not self._payload.large and passages > LARGE_PASSAGES:
+                raise _Large
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
             self._known = await known_vectors(self._platform, self._base, self._document)
             self._progress.count(parsed, passages, done)
@@ -266,6 +267,12 @@ class Ingestion:
         )
         if refusal is not None:
             raise _NoRoom(refusal)
+
+    async def _publish_words(self, parsed: ParsedDocument, passages: int) -> None:
+        """Let a document be found by its words if it takes several batches and replaces none that answers."""
+        if passages > BATCH and self._document.version == 1 and self._document.searchable_count < passages:
+            chunks = self._chunks(parsed)
+            await publish_words(self._platform, self._base, chunks, self._payload_of, self._hold)
 
     def _chunks(self, parsed: ParsedDocument) -> Iterator[Chunk]:
         return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
@@ -382,7 +389,8 @@ class Ingestion:
         return payload_of(item, self._language, context_of(self._subject, item.sections))
 
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
-        self._hold(unit).chunk_count = batch[-1].index + 1
+        document, number = self._hold(unit), batch[-1].index + 1
+        document.chunk_count = number
         points = [
             point_of(self._document.id, item, vector, self._payload_of(item))
             for item, vector in zip(batch, embedded.vectors, strict=True)
@@ -390,6 +398,8 @@ class Ingestion:
         vectors, collection = self._platform.resource(VECTORS), self._base.collection
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
+        if document.searchable_count and (number // BATCH).bit_count() == 1:
+            vectors.publish(unit, collection, document.id)  # after 1, 2, 4, 8 … batches: by meaning, too
 
     def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
         document = self._hold(unit)
@@ -424,6 +434,7 @@ def complete(
     """Mark a document completed in this unit, which publishes its passages; it replaces earlier versions."""
     document.status, document.chunk_count = "completed", count
     document.page_count, document.completed_at = pages, utc_now()
+    withdraw_words(unit, platform, document)
     replace_earlier(unit, platform, base, document)
     unit.emit(
         DocumentIngested(
@@ -472,15 +483,3 @@ def _survey(chunks: Iterator[Chunk], most: int, filename: str) -> _Survey:
 
     subject = subject_of(filename, texts())
     return _Survey(first, passages, subject, with_validity({}, beginning))
-
-
-def point_of(document_id: str, item: Chunk, vector: object, payload: Mapping[str, Any]) -> Point:
-    """A passage as a stored point; its id is derived from its position."""
-    return Point(
-        id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
-        group=document_id,
-        position=item.index,
-        text=item.text,
-        vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
-        payload=payload,
-    )

@@ -6,17 +6,18 @@ The statements are built once. The results belong to no session: they are read-o
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.documents.api import Pages, Sections
+from builtin_plugins.documents.api import Chunk, Pages, Sections
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
-from builtin_plugins.vectors.api import CONTEXT, LANGUAGE
+from builtin_plugins.vectors.api import CONTEXT, LANGUAGE, Point
 from kernel.sdk import Caller, Platform, Prepared, ResourceKey, Scope, scope_of
 from kernel.sdk.accounts import visible
 
@@ -148,6 +149,21 @@ def payload_of(item: Placed, language: str | None, context: str) -> dict[str, An
     """A passage's payload: its place, the language, and what is searched with it (`context_of`), if known."""
     known = {LANGUAGE: language, CONTEXT: context}
     return {**place_of(item), **{key: value for key, value in known.items() if value}}
+
+
+_NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
+
+
+def point_of(document_id: str, item: Chunk, vector: object, payload: Mapping[str, Any]) -> Point:
+    """A passage as a stored point; its id is derived from its position."""
+    return Point(
+        id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
+        group=document_id,
+        position=item.index,
+        text=item.text,
+        vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
+        payload=payload,
+    )
 
 
 def place_in(payload: Mapping[str, Any]) -> dict[str, Any]:

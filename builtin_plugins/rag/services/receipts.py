@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document, KnowledgeBase, reading_collection
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_receipts import (
     MOST_LISTED,
@@ -167,7 +167,7 @@ def words_in_files(session: Session, platform: Platform, receipt: ReceiptFacts) 
     base = receipt.knowledge_base_id
     row = session.get(KnowledgeBase, base)
     coming = None if row is None else row.coming_collection
-    collections = [f"rag:{base}", f"rag-tree:{base}", *([coming] if coming else [])]
+    collections = [f"rag:{base}", f"rag-tree:{base}", reading_collection(base), *([coming] if coming else [])]
     return indexes_built_before(platform, session, collections, receipt.deleted_at)
 
 

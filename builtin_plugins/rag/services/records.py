@@ -179,6 +179,7 @@ def _new(unit: Unit, base: KnowledgeBase, file: Arrived, version: int) -> Docume
         "sha256": file.staged.sha256,
         "status": "processing",
         "chunk_count": 0,
+        "searchable_count": 0,
         "tree_nodes": 0,
         "tree_levels": 0,
         "tree_wanted": file.build_tree,

@@ -45,6 +45,7 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     platform.resource(VECTORS).drop(unit, base.collection)
     platform.resource(VECTORS).drop(unit, base.tree_collection)
     platform.resource(VECTORS).drop(unit, base.earlier_collection)
+    platform.resource(VECTORS).drop(unit, base.reading_collection)
     if base.coming_collection is not None:
         platform.resource(VECTORS).drop(unit, base.coming_collection)
     if base.graph:

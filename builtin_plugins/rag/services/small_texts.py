@@ -35,8 +35,8 @@ from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata,
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
-from builtin_plugins.rag.services.ingest import complete, point_of
-from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of
+from builtin_plugins.rag.services.ingest import complete
+from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of, point_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.services.versions import hold_earlier
 from builtin_plugins.rag.settings import RagSettings

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
+from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection, reading_collection
 from builtin_plugins.rag.schemas_receipts import ReceiptFacts
 from builtin_plugins.rag.services.metadata import count_values
 from builtin_plugins.rag.services.receipts import INDEX_FILES, words_in_files
@@ -72,6 +72,7 @@ async def _points(platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlac
     base = receipt.knowledge_base_id
     passages = await _left_in(platform, f"rag:{base}", receipt)
     passages += await _left_in(platform, earlier_collection(base), receipt)
+    passages += await _left_in(platform, reading_collection(base), receipt)
     coming = await platform.database.read(_coming, base)
     if coming is not None:
         passages += await _left_in(platform, coming, receipt)

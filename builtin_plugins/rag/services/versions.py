@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag import api
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import SUPERSEDED, Document, KnowledgeBase
+from builtin_plugins.rag.services.early_search import withdraw_words
 from builtin_plugins.rag.services.identities import CURRENT, latest, members_of, name_unnamed
 from builtin_plugins.rag.services.metadata import remove_values
 from builtin_plugins.rag.settings import RagSettings
@@ -84,6 +85,7 @@ def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Documen
         vectors.remove_group(unit, collection, row.id)
     if row.status != "completed":
         row.chunk_count = 0
+        withdraw_words(unit, platform, row)
     row.tree_wanted, row.tree_nodes, row.tree_levels, row.tree_built_at = False, 0, 0, None
     row.status, row.superseded_at = SUPERSEDED, moment
     unit.session.flush()

@@ -105,29 +105,6 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
     assert (shown["document_count"], shown["vector_count"]) == (1, found["chunk_count"])
 
 
-async def test_searches_see_nothing_of_an_unfinished_document(start_platform: Start) -> None:
-    gate = GatedEmbeddings(3)
-    running = await start_platform("rag", "extractive_answers", gate)
-    ann = await somebody(running)
-    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
-    await upload(ann, base, "handbook.md")
-    gate.stop_before = 4
-    await running.run_jobs()
-    document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
-    pipeline = await make_pipeline(ann, base)
-    working = asyncio.create_task(running.run_jobs())
-    async with asyncio.timeout(30):
-        await gate.arrived.wait()
-        for hybrid in (False, True):
-            answer = await ask(ann, pipeline, "Which line has many passages?", hybrid=hybrid, top_k=50)
-            assert document not in {source["document_id"] for source in answer["sources"]}
-        assert (await ann.get(path_of(base, document, "/chunks"))).json()["total"] == 0
-        gate.go.set()
-        await working
-    answer = await ask(ann, pipeline, "Which line has many passages?", top_k=50)
-    assert document in {source["document_id"] for source in answer["sources"]}
-
-
 async def test_cancelled_while_it_is_embedded(start_platform: Start) -> None:
     """Its job does not wait for the passages that are being embedded, and ends as cancelled."""
     gate = GatedEmbeddings(2, all_after=True)

@@ -205,7 +205,8 @@ async def test_words_in_saved_indexes_are_pending_until_they_are_gone(
     assert (code, answer["left"]["index_files"]) == (1, count)
     for kind in vectors.kinds:
         await vectors.renew(collection, kind)
-    assert (await verify(cli, tmp_path, receipt))[0] == 0
+    code, answer = await verify(cli, tmp_path, receipt)
+    assert code == 0, answer
 
 
 async def test_a_missing_key_is_refused(

@@ -237,6 +237,8 @@ export default {
   Download: "Herunterladen",
   "This document could not be read": "Dieses Dokument konnte nicht gelesen werden",
   "This document was read in part": "Dieses Dokument wurde nur teilweise gelesen",
+  "still being read": "wird noch gelesen",
+  "It is found by its words already.": "Nach seinen Wörtern wird es schon gefunden.",
   "This document is being read": "Dieses Dokument wird gerade gelesen",
   "Views of this document": "Ansichten dieses Dokuments",
   Read: "Lesen",

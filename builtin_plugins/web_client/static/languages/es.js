@@ -237,6 +237,8 @@ export default {
   Download: "Descargar",
   "This document could not be read": "No se pudo leer este documento",
   "This document was read in part": "Este documento se leyó solo en parte",
+  "still being read": "aún se está leyendo",
+  "It is found by its words already.": "Ya se encuentra por sus palabras.",
   "This document is being read": "Este documento se está leyendo",
   "Views of this document": "Vistas de este documento",
   Read: "Leer",

@@ -237,6 +237,8 @@ export default {
   Download: "Télécharger",
   "This document could not be read": "Ce document n’a pas pu être lu",
   "This document was read in part": "Ce document n’a été lu qu’en partie",
+  "still being read": "lecture en cours",
+  "It is found by its words already.": "Ses mots permettent déjà de le trouver.",
   "This document is being read": "Ce document est en cours de lecture",
   "Views of this document": "Vues de ce document",
   Read: "Lire",

@@ -116,6 +116,7 @@ function Sources({ turn, onShow }) {
           <button type="button" class="source" onClick=${() => onShow(source, index)}>
             <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
             ${whereIs(source) && html`<small>${whereIs(source)}</small>`}
+            ${source.being_read && html`<small>${t("still being read")}</small>`}
           </button>
         </li>`,
       )}

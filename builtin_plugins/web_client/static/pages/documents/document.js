@@ -35,7 +35,7 @@ export default function DocumentPage({ base, id }) {
       <//>
       <${Failure} error=${home.error} onRetry=${home.reload} />
       ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, sayError))}>${document.error}<//>`}
-      ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
+      ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} />${document.searchable_count > 0 && t("It is found by its words already.")}<//>`}
       ${document.status === "completed" && document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
       ${document.status === "superseded" && html`<${Earlier} base=${base} document=${document} mine=${mine} />`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[

@@ -1,0 +1,195 @@
+"""A long document is found by its words while it is read, with the rights and filters of every search."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import FormData
+
+from builtin_plugins.vectors.api import VECTORS
+from kernel.testing import Actor, Reply, Running
+from tests.builtin_plugins.rag.rag_support import (
+    Memberships,
+    ask,
+    fresh_id,
+    make_base,
+    make_pipeline,
+    member,
+    path_of,
+    record,
+    somebody,
+    upload,
+)
+from tests.conftest import Start
+from tests.fakes.gated_embeddings import GatedEmbeddings
+
+LONG = "\n".join(
+    f"Line {number} of a text that has many passages, all of them different." for number in range(400)
+)
+QUESTION = "Which line is about the walrus in Tromsø?"
+ABOUT = f"{LONG}\nThe walrus in Tromsø eats 25 kilos of mussels a day.\n"
+
+
+class BeingRead:
+    """A knowledge base with a document whose first passage waits for its vector."""
+
+    def __init__(self, running: Running, gate: GatedEmbeddings, ann: Actor, base: str, document: str) -> None:
+        self.running, self.gate, self.ann, self.base, self.document = running, gate, ann, base, document
+
+    async def hits(self, reader: Actor | None = None, **sent: object) -> list[dict[str, Any]]:
+        body = {"question": QUESTION, "top_k": 5, **sent}
+        found = await (reader or self.ann).post(f"/v1/rag/knowledge-bases/{self.base}/search", json=body)
+        assert found.status == 200, found.text
+        items: list[dict[str, Any]] = found.json()["items"]
+        return [one for one in items if one["document_id"] == self.document]
+
+    async def left(self) -> int:
+        return await self.running.platform.resource(VECTORS).count(f"rag-reading:{self.base}")
+
+
+async def put(actor: Actor, base: str, path: str, content: str) -> Reply:
+    form = FormData()
+    form.add_field("file", content.encode(), filename=path)
+    return await actor.put(f"/v1/rag/knowledge-bases/{base}/documents/by-path/{path}", data=form)
+
+
+@asynccontextmanager
+async def being_read(
+    start_platform: Start, *plugins: Any, database_url: str | None = None, path: str | None = None
+) -> AsyncIterator[BeingRead]:
+    gate = GatedEmbeddings()
+    env = {"DATABASE_URL": database_url}
+    running = await start_platform("rag", "extractive_answers", gate, *plugins, env=env)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    sent = upload(ann, base, "long.txt", ABOUT) if path is None else put(ann, base, path, ABOUT)
+    document = (await sent).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await gate.arrived.wait()
+        yield BeingRead(running, gate, ann, base, document)
+        gate.go.set()
+        await working
+
+
+async def test_found_while_it_is_read_and_once_afterwards(
+    start_platform: Start, database_url: str | None
+) -> None:
+    async with being_read(start_platform, database_url=database_url) as site:
+        first, *_ = await site.hits()
+        assert "mussels" in first["text"] and first["being_read"]
+        shown = await record(site.ann, site.base, site.document)
+        assert (shown["status"], shown["chunk_count"]) == ("processing", 0)
+        assert shown["searchable_count"] > 200
+        chunks = (await site.ann.get(path_of(site.base, site.document, "/chunks?limit=1"))).json()
+        assert chunks["total"] == shown["searchable_count"]
+        pipeline = await make_pipeline(site.ann, site.base)
+        for hybrid in (True, False):
+            answer = await ask(site.ann, pipeline, QUESTION, hybrid=hybrid)
+            assert answer["sources"][0]["being_read"] and "mussels" in answer["sources"][0]["text"]
+    after = await site.hits()
+    assert [one["chunk_id"] for one in after].count(first["chunk_id"]) == 1
+    assert not any("being_read" in one for one in after)
+    shown = await record(site.ann, site.base, site.document)
+    assert shown["searchable_count"] == shown["chunk_count"] > 200
+    assert await site.left() == 0
+
+
+async def test_found_by_meaning_as_its_vectors_come(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        vectors = site.running.platform.resource(VECTORS)
+        assert await vectors.count(f"rag:{site.base}") == 0
+        first, site.gate.go = site.gate.go, asyncio.Event()
+        site.gate.stop_before, site.gate.all_after = site.gate.batches + 1, True
+        first.set()  # the first two batches go on, the third waits
+        async with asyncio.timeout(30):
+            while not await vectors.count(f"rag:{site.base}"):  # noqa: ASYNC110  # no notice of it is sent
+                await asyncio.sleep(0.02)
+        found = await site.hits(question="Line 3 of a text that has many passages", top_k=50, hybrid=False)
+        assert len({one["chunk_id"] for one in found}) == len(found) > 10
+        assert all(one["being_read"] for one in found)
+        assert (await site.ann.delete(path_of(site.base, site.document))).status == 200
+        assert await site.hits() == []
+        assert await vectors.count(f"rag:{site.base}") == 0
+
+
+async def test_a_passage_around_it_is_read_with_it(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        pipeline = await make_pipeline(site.ann, site.base)
+        answer = await ask(site.ann, pipeline, QUESTION, parent_context=True)
+        assert "Line 399" in answer["sources"][0]["text"] and "mussels" in answer["sources"][0]["text"]
+
+
+@pytest.mark.parametrize("end", ["cancel", "delete", "trash"])
+async def test_nothing_is_left_of_one_that_ends(start_platform: Start, end: str) -> None:
+    async with being_read(start_platform) as site:
+        if end == "cancel":
+            path = f"/v1/rag/knowledge-bases/{site.base}/ingestion/cancel"
+            assert (await site.ann.post(path)).status == 200
+        else:
+            path = path_of(site.base, site.document, "?trash=true" if end == "trash" else "")
+            assert (await site.ann.delete(path)).status in (200, 204)
+        assert await site.hits() == []
+    assert await site.hits() == []
+    assert await site.left() == 0
+
+
+async def test_one_that_was_cancelled_is_found_when_it_is_tried_again(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        path = f"/v1/rag/knowledge-bases/{site.base}/ingestion"
+        assert (await site.ann.post(f"{path}/cancel")).status == 200
+    site.gate.arrived.clear()
+    site.gate.go.clear()
+    site.gate.stop_before = site.gate.batches + 1
+    assert (await site.ann.post(f"{path}/retry")).status == 200
+    working = asyncio.create_task(site.running.run_jobs())
+    async with asyncio.timeout(60):
+        await site.gate.arrived.wait()
+        assert (await site.hits())[0]["being_read"]
+        site.gate.go.set()
+        await working
+    assert await site.left() == 0
+
+
+async def test_the_version_before_answers_until_the_next_is_complete(start_platform: Start) -> None:
+    async with being_read(start_platform, path="seals.txt") as site:
+        site.gate.go.set()
+    site.gate.arrived.clear()
+    site.gate.go.clear()
+    site.gate.stop_before = site.gate.batches + 1
+    changed = ABOUT.replace("25 kilos", "30 kilos").replace("Line 1 ", "Row 1 ")
+    again = (await put(site.ann, site.base, "seals.txt", changed)).json()
+    working = asyncio.create_task(site.running.run_jobs())
+    async with asyncio.timeout(60):
+        await site.gate.arrived.wait()
+        texts = {one["text"] for one in await site.hits()}
+        assert any("25 kilos" in one for one in texts) and not any("30 kilos" in one for one in texts)
+        assert (await record(site.ann, site.base, again["document_id"]))["searchable_count"] == 0
+        site.gate.go.set()
+        await working
+
+
+async def test_filters_and_knowledge_bases_of_others_hide_it(start_platform: Start) -> None:
+    members = Memberships()
+    async with being_read(start_platform, members) as site:
+        values = f"/v1/rag/knowledge-bases/{site.base}/documents/{site.document}"
+        hidden = {"source": "other.txt"}
+        assert await site.hits(metadata_filter=hidden) == []
+        assert await site.hits(metadata_filter={"source": "long.txt"}) != []
+        bob = await member(site.running, members, [fresh_id()])
+        path = f"/v1/rag/knowledge-bases/{site.base}/search"
+        assert (await bob.post(path, json={"question": QUESTION})).status == 404
+        assert (await bob.get(values)).status == 404
+        then = {"as_of": "2020-01-01"}
+        assert await site.hits(**then) == []
+
+
+async def test_a_name_that_only_it_has_is_not_refused(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        pipeline = await make_pipeline(site.ann, site.base)
+        answer = await ask(site.ann, pipeline, "How much does the walrus in Tromsø eat a day?")
+        assert "25 kilos" in answer["answer"]
