@@ -29,14 +29,15 @@ _LINES = 45
 _WIDTH = 95
 
 
-def pdf(pages: int) -> bytes:
+def pdf(pages: int, last: str = "") -> bytes:
+    """Pages of prose; `last` is the last line of the last one."""
     buffer = io.BytesIO()
     canvas = Canvas(buffer, pagesize=A4)
     for number in range(pages):
         text = article(number, 20).replace("\n", " ")
         lines = [text[at : at + _WIDTH] for at in range(0, _LINES * _WIDTH, _WIDTH)]
         body = canvas.beginText(40, 800)
-        body.textLines(lines)
+        body.textLines([*lines, last] if last and number == pages - 1 else lines)
         canvas.drawText(body)
         canvas.showPage()
     canvas.save()

@@ -101,7 +101,7 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
 
 MOST_REPLACED = 40
 """Passages of replaced versions that are compared by their meaning."""
-MOST_EARLY = 8
+MOST_EARLY = 20
 """Passages of documents that are being read, of each knowledge base, that are embedded for a question."""
 
 _MORE = 4

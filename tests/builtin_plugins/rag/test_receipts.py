@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import asyncio
 import hashlib
 import json
@@ -205,8 +206,9 @@ async def test_words_in_saved_indexes_are_pending_until_they_are_gone(
     assert (code, answer["left"]["index_files"]) == (1, count)
     for kind in vectors.kinds:
         await vectors.renew(collection, kind)
+    gc.collect()  # the files of a former index go with it
     code, answer = await verify(cli, tmp_path, receipt)
-    assert code == 0, answer
+    assert (code, {name: left for name, left in answer["left"].items() if left}) == (0, {})
 
 
 async def test_a_missing_key_is_refused(
