@@ -61,6 +61,7 @@ class ContradictionsOut(BaseModel):
     judged_pairs: int = Field(
         description="How many pairs of sentences a model judged, now or for an earlier report."
     )
+    has_model: bool = Field(description="Whether a model is connected, so that `model_calls` can be sent.")
     items: list[ContradictionItem]
     total: int
     limit: int

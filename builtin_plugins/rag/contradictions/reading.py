@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference.api import has_text_model
 from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL
 from builtin_plugins.rag.metadata.rendering import load_metadata
 from builtin_plugins.rag.models import ContradictingPair, ContradictionReport, Document, KnowledgeBase
@@ -53,6 +54,7 @@ async def read_report(caller: Caller, kb_id: str, query: PageQuery) -> Contradic
         made_at=None if page.report is None else page.report.made_at,
         is_complete=page.report is None or page.report.is_complete,
         judged_pairs=0 if page.report is None else page.report.judged_pairs,
+        has_model=has_text_model(caller.platform),
         items=items,
         total=page.total,
         limit=query.limit,

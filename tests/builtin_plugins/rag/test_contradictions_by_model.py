@@ -84,7 +84,8 @@ async def test_a_model_finds_what_is_said_in_other_words(start_platform: Start) 
     staff = f"# Staff\n\n{HOTEL}\n"
     for name, text in (("travel-2025.md", OLD), ("travel-2026.md", NEW), ("staff.md", staff)):
         await placed(running, await put(ann, base, name, text))
-    assert (await report(running, ann, base, 0))["total"] == 1 and model.asked == []
+    found = await report(running, ann, base, 0)
+    assert (found["total"], found["has_model"], model.asked) == (1, True, [])
     found = await report(running, ann, base, 10)
     assert [one["found_by"] for one in found["items"]] == ["rules", "model", "model"]
     assert {*judged_by_model(found)} == {frozenset((HOTEL, HOTEL_BEFORE)), frozenset((HOTEL, HOTEL_NOW))}
@@ -153,7 +154,8 @@ async def test_without_a_model(start_platform: Start) -> None:
     for calls, field in ((5, "model_calls"), (-1, "model_calls"), (2_001, "model_calls")):
         refused = await ann.post(f"{BASES}/{base}/contradictions", json={"model_calls": calls})
         assert (refused.status, refused.json()["detail"][0]["loc"][-1]) == (422, field)
-    assert (await report(running, ann, base, 0))["judged_pairs"] == 0
+    found = await report(running, ann, base, 0)
+    assert (found["judged_pairs"], found["has_model"]) == (0, False)
 
 
 @pytest.mark.long

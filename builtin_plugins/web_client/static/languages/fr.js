@@ -296,6 +296,9 @@ export default {
   "Whoever owns the knowledge base can have its documents compared. No model is needed.": "Le propriétaire de la base peut faire comparer ses documents. Aucun modèle n’est nécessaire.",
   "One contradiction": "Une contradiction",
   "{n} contradictions": "{n} contradictions", // as in English
+  "The model can look for contradictions in other words, with up to {n} calls. It may be wrong.": "Le modèle peut chercher des contradictions dites autrement, en {n} appels au plus. Il peut se tromper.",
+  "Ask the model, too": "Demander aussi au modèle",
+  "Found by the model": "Trouvé par le modèle",
   "compared {when}": "comparaison du {when}",
   "There was too much to compare all of it.": "Il y avait trop de contenu pour tout comparer.",
   "Open the newest": "Ouvrir la plus récente",
