@@ -135,6 +135,7 @@ class ShelvedDocument:
     name: str
     uploaded_at: datetime
     version: int
+    sha256: str
 
 
 class DocumentShelf(Protocol):

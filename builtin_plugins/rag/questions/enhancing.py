@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.passages import Passage, RetrievedPassages
+from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import passage_of, plural
 from builtin_plugins.rag.questions.retrieval import named
@@ -116,7 +116,7 @@ async def _added(
     made = await embed(platform, model, texts, "passage")
     cosines = (made.vectors @ retrieved.question.vectors[0]).tolist()
     return [
-        _ranked(one, point, documents[one.document_id][1], retrieved.question.similarity(cosine))
+        _ranked(one, point, *documents[one.document_id][1:], retrieved.question.similarity(cosine))
         for (one, point), cosine in zip(points, cosines, strict=True)
     ]
 
@@ -139,6 +139,10 @@ async def _point(platform: Platform, collection: str, passage: api.RankedPassage
     return None
 
 
-def _ranked(by: api.RankedPassage, point: StoredPoint, source: str, near: float) -> Passage:
+def _ranked(
+    by: api.RankedPassage, point: StoredPoint, source: str, version: CitedVersion, near: float
+) -> Passage:
     score, path = round(by.score, 6), tuple(by.path)
-    return passage_of(point, by.knowledge_base_id, source, score, near, graph=score, path=path)
+    return passage_of(
+        point, by.knowledge_base_id, source, score, near, graph=score, path=path, version=version
+    )

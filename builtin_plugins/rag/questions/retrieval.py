@@ -14,7 +14,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection
-from builtin_plugins.rag.passages import Passage, RetrievedPassages
+from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.history import replaced_hits
 from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
@@ -104,9 +104,14 @@ _MORE = 4
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
-    select(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename).where(
-        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c)
-    )
+    select(
+        _DOCUMENT.c.id,
+        _DOCUMENT.c.knowledge_base_id,
+        _DOCUMENT.c.filename,
+        _DOCUMENT.c.version,
+        _DOCUMENT.c.sha256,
+        _DOCUMENT.c.uploaded_at,
+    ).where(Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c))
 )
 
 
@@ -270,15 +275,25 @@ async def _ranked_rows(
     return RetrievedPassages([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
-async def named(platform: Platform, reader: Scope, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
-    """The knowledge base and file name of each document that the reader may read."""
+async def named(
+    platform: Platform, reader: Scope, documents: Iterable[str]
+) -> Mapping[str, tuple[str, str, CitedVersion]]:
+    """The knowledge base, file name and version of each document that the reader may read."""
     rows = await platform.database.read(_NAMED.all, {**read_binds(reader), "wanted": list(documents)})
-    return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
+    return {
+        row["id"]: (
+            row["knowledge_base_id"],
+            row["filename"],
+            CitedVersion(row["version"], row["sha256"], row["uploaded_at"]),
+        )
+        for row in rows
+    }
 
 
-def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Passage:
+def _of_hit(hit: Hit, document: tuple[str, str, CitedVersion], question: Embedded) -> Passage:
     score, near = round(hit.score, 6), question.similarity(hit.cosine)
-    return passage_of(hit.point, *document, score, near, matched=hit.words, fused=score)
+    kb_id, source, version = document
+    return passage_of(hit.point, kb_id, source, score, near, matched=hit.words, fused=score, version=version)
 
 
 async def widened(platform: Platform, retrieved: RetrievedPassages) -> RetrievedPassages:
