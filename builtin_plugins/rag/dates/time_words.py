@@ -158,7 +158,7 @@ END_OF_DATE: Final = r"end of|ende|конца|fine?|fim|final(?:es)?"
 
 RANGE: Final = (
     r"(?:from|between|von|zwischen|entre|de(?:sde)?|du|tra|fra|dal?|с|между|从|自|بين|من|từ|giữa|ตั้งแต่|ระหว่าง)",
-    r"(?:to|and|until|bis|und|y|a|hasta|et|e|à|au|al|até|jusqu['’](?:à|au|en)|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
+    r"(?:to|and|until|till|through|bis|und|y|a|hasta|et|e|à|au|al|até|jusqu['’](?:à|au|en)|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
 )
 """What stands before the first and between the two dates of a range."""
 
@@ -288,7 +288,9 @@ CURRENT: Final = (
 
 VALID_FROM: Final = (
     r"(?:appl(?:y|ies|icable)|valid|effective|in force|in effect)\s+(?:as\s+)?(?:from|since|of|on)|"
-    r"effective(?: date)?|"
+    r"effective(?: date)?|with effect (?:from|as of|on)|mit wirkung (?:vom|zum|ab)|"
+    r"avec effet (?:au|du|à compter du)|con efectos? (?:a partir del?|desde(?: el)?|del?)|"
+    r"con effetto da(?:l|ll['’])?|com efeitos? a partir d[eo]|"
     r"(?:comes?|enters?|entered|came) into (?:force|effect)(?: on| as of)?|takes? effect(?: on|"
     r" from)?|valid from|"
     r"gültig (?:ab|seit|vom)|gilt (?:ab|seit)(?: dem)?|gelten (?:ab|seit)(?: dem)?|in kraft (?:ab|"

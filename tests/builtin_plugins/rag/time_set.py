@@ -307,6 +307,12 @@ Bảng giá này có hiệu lực đến ngày 31 tháng 12 năm 2025.		2025-12-
 The company was founded on 1 July 1998.
 From 2024 we have offices in Bergen.
 The offer applies from Monday.
+With effect from 1 July 2026, a hotel costs 210 euro.	2026-07-01
+Mit Wirkung vom 1. Juli 2026 kostet ein Hotel 210 Euro.	2026-07-01
+Avec effet au 1er juillet 2026, un hôtel coûte 210 euros.	2026-07-01
+Con efectos desde el 1 de julio de 2026, un hotel cuesta 210 euros.	2026-07-01
+Con effetto dal 1º luglio 2026 un hotel costa 210 euro.	2026-07-01
+Lease: valid from 1 July 2026 through 30 June 2027.	2026-07-01	2027-06-30
 """
 
 
