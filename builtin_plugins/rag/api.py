@@ -510,11 +510,16 @@ def choose_measured(
 
 @hookspec.first
 def ask_knowledge_base(
-    caller: Caller, knowledge_base_id: str, question: str, configuration: AskConfiguration
+    caller: Caller,
+    knowledge_base_id: str,
+    question: str,
+    configuration: AskConfiguration,
+    metadata_filter: Mapping[str, Any] | None,
 ) -> MeasuredAnswer | None:
     """Ask one knowledge base, and return what was found and how the answer came about, or that it failed.
 
-    Raises NotFound for one that the caller may not see, Unavailable when nothing can be asked now.
+    Only documents that the filter leaves are asked. Raises Unprocessable for a filter that can't be, NotFound
+    for a knowledge base that the caller may not see, Unavailable when nothing can be asked now.
     """
 
 
