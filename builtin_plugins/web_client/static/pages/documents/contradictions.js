@@ -48,8 +48,9 @@ function Report({ base, report, offset }) {
 }
 
 function Pair({ base, item }) {
-  const [older, newer] = apart(item.older.text, item.newer.text);
-  return html`${item.found_by === "model" && html`<${Badge}>${t("Found by the model")}<//>`}
+  const byModel = item.found_by === "model";
+  const [older, newer] = byModel ? [item.older.text, item.newer.text] : apart(item.older.text, item.newer.text);
+  return html`${byModel && html`<p><${Badge}>${t("Found by the model")}<//></p>`}
     <div class="change"><${Side} base=${base} of=${item.older}>${older}<//><${Side} base=${base} of=${item.newer}>${newer}<//></div>`;
 }
 
