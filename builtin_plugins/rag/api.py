@@ -116,7 +116,10 @@ class PipelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """A document that a caller may read; `size_bytes` is that of the original."""
+    """A version of a document that a caller may read; `size_bytes` is that of the original.
+
+    `superseded_at` is when a newer version took its place, None for the newest.
+    """
 
     knowledge_base_id: str
     document_id: str
@@ -124,6 +127,9 @@ class DocumentEntry:
     content_type: str
     size_bytes: int
     uploaded_at: datetime
+    version: int
+    sha256: str
+    superseded_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,6 +305,7 @@ export default {
   "Restore this version": "Diese Version wiederherstellen",
   Path: "Pfad",
   "This document has changed since.": "Dieses Dokument hat sich seither geändert.",
+  "changed since": "seither geändert",
   "One file is here already": "Eine Datei ist schon hier",
   "{n} files are here already": "{n} Dateien sind schon hier",
   "{name} (as {other})": "{name} (als {other})",

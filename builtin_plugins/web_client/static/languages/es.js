@@ -305,6 +305,7 @@ export default {
   "Restore this version": "Restaurar esta versión",
   Path: "Ruta",
   "This document has changed since.": "Este documento ha cambiado desde entonces.",
+  "changed since": "ha cambiado desde entonces",
   "One file is here already": "Un archivo ya está aquí",
   "{n} files are here already": "{n} archivos ya están aquí",
   "{name} (as {other})": "{name} (como {other})",

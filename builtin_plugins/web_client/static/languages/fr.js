@@ -305,6 +305,7 @@ export default {
   "Restore this version": "Restaurer cette version",
   Path: "Chemin",
   "This document has changed since.": "Ce document a changé depuis.",
+  "changed since": "modifié depuis",
   "One file is here already": "Un fichier est déjà ici",
   "{n} files are here already": "{n} fichiers sont déjà ici",
   "{name} (as {other})": "{name} (sous le nom {other})",

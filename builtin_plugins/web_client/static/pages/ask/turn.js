@@ -116,6 +116,7 @@ function Sources({ turn, onShow }) {
           <button type="button" class="source" onClick=${() => onShow(source, index)}>
             <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
             ${whereIs(source) && html`<small>${whereIs(source)}</small>`}
+            ${source.superseded_at && html`<small class="changed">${t("changed since")}</small>`}
           </button>
         </li>`,
       )}
