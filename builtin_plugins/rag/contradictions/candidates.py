@@ -27,7 +27,7 @@ _LEAST: Final = 0.4
 """Similarity, where unrelated sentences have 0 and equal ones 1."""
 
 
-class Placed(NamedTuple):
+class SourcedStatement(NamedTuple):
     """A statement, and the document that it is of."""
 
     document_id: str
@@ -41,12 +41,15 @@ class Placed(NamedTuple):
         return self.document_id, self.statement.char_start
 
 
-Pair = tuple[Placed, Placed]
+Pair = tuple[SourcedStatement, SourcedStatement]
 """The statement of the newer document first."""
 
 
 async def find_candidates(
-    platform: Platform, model: str, statements: Sequence[Placed], settled: Set[tuple[tuple[str, int], ...]]
+    platform: Platform,
+    model: str,
+    statements: Sequence[SourcedStatement],
+    settled: Set[tuple[tuple[str, int], ...]],
 ) -> list[Pair]:
     """Pairs that only a model can tell, the most similar first; `model` embeds, and `statements` are those of
     the newest document first. `settled` are the places of pairs that are known to contradict each other.
@@ -61,7 +64,9 @@ async def find_candidates(
 
 
 def _candidates(
-    statements: Sequence[Placed], parts: Sequence[Embedded], settled: Set[tuple[tuple[str, int], ...]]
+    statements: Sequence[SourcedStatement],
+    parts: Sequence[Embedded],
+    settled: Set[tuple[tuple[str, int], ...]],
 ) -> list[Pair]:
     import numpy as np
 
@@ -92,7 +97,7 @@ def _near(vectors: np.ndarray, documents: Sequence[str]) -> Iterable[tuple[int, 
                 yield min(row, column), max(row, column), float(cosines[row - start, column])
 
 
-def _is_open(one: Placed, other: Placed) -> bool:
+def _is_open(one: SourcedStatement, other: SourcedStatement) -> bool:
     """Whether they may contradict each other: other values, and not of things that are numbered, such as
     contracts, or of the reports of two months.
     """

@@ -21,7 +21,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import has_text_model
-from builtin_plugins.rag.contradictions.candidates import MOST_STATEMENTS, Placed, find_candidates
+from builtin_plugins.rag.contradictions.candidates import MOST_STATEMENTS, SourcedStatement, find_candidates
 from builtin_plugins.rag.contradictions.judging import judge_pairs
 from builtin_plugins.rag.contradictions.statements import ComparableText, Statement, statements_of
 from builtin_plugins.rag.contradictions.storing import store_report
@@ -154,10 +154,10 @@ async def _by_model(
     base = await platform.database.read(lambda session: session.get(KnowledgeBase, kb_id))
     if base is None:  # deleted meanwhile
         return 0
-    statements: list[Placed] = []
+    statements: list[SourcedStatement] = []
     for document in documents:
         text = await reading.text_of(document.id)
-        statements += [Placed(*document, statement) for statement in text.statements]
+        statements += [SourcedStatement(*document, statement) for statement in text.statements]
         if len(statements) > MOST_STATEMENTS:
             reading.is_complete = False
             break
