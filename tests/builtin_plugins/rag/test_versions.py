@@ -222,6 +222,8 @@ async def test_expectations_of_the_present_version(running: Running, ann: Actor,
     assert shown.json()["document_id"] == first["document_id"]
     second = await put(ann, base, "a.md", NEW, If_Match=shown.headers["ETag"])
     assert (second.status, second.json()["version"]) == (202, 2)
+    third = await put(ann, base, "a.md", OLD, If_Match=second.json()["sha256"])  # as a record has it
+    assert (third.status, third.json()["version"]) == (202, 3)
 
 
 async def test_a_path_that_nobody_uploaded_is_not_found(ann: Actor, base: str) -> None:
