@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TurnCitation:
-    """A passage that an answer cites as `[number]`: its location, not its text; `quotes` are in it."""
+    """A passage that an answer cites as `[number]`: its location, not its text; `quotes` are in it.
+
+    `version` and `sha256` are those of its document; `superseded_at` is when a newer version took its place.
+    """
 
     number: int
     source: str
@@ -29,6 +32,9 @@ class TurnCitation:
     char_end: int
     section: str | None = None
     quotes: Sequence[QuotedSpan] = ()
+    version: int | None = None
+    sha256: str | None = None
+    superseded_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,11 @@ class CitationOut(BaseModel):
     char_end: int
     quotes: list[QuotePlace] = Field([], description="The sentences that are quoted, where that is known.")
     score: float
+    version: int = Field(description="Which version of the document it is.")
+    sha256: str = Field(description="The digest of that version's file.")
+    superseded_at: datetime | None = Field(
+        description="When a newer version of the document took its place; null if it is the newest."
+    )
 
 
 class TurnOut(BaseModel):

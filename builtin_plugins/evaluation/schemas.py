@@ -161,17 +161,21 @@ class Configuration(BaseModel):
     parent_context: bool = False
     rerank: bool = False
     top_k: int = Field(10, ge=1, le=100)
+    metadata_filter: dict[str, Any] | None = Field(
+        None, description="Ask only the documents that it leaves; the same grammar as that of a question."
+    )
 
     @property
     def asked(self) -> rag.AskConfiguration:
         """In the words of the hook."""
-        return rag.AskConfiguration(**self.model_dump())
+        return rag.AskConfiguration(**self.model_dump(exclude={"metadata_filter"}))
 
     @property
     def label(self) -> str:
         """A short name, for tables."""
         parts = [self.method, "hybrid" if self.hybrid else "dense"]
-        parts += [name for name, on in (("parent", self.parent_context), ("rerank", self.rerank)) if on]
+        added = (("parent", self.parent_context), ("rerank", self.rerank), ("filter", self.metadata_filter))
+        parts += [name for name, on in added if on]
         return " ".join([*parts, f"k{self.top_k}"])
 
 
@@ -190,8 +194,7 @@ class RunCreate(Body):
 
     @model_validator(mode="after")
     def _each_once(self) -> RunCreate:
-        labels = [one.label for one in self.configurations]
-        if len(set(labels)) < len(labels):
+        if any(one in self.configurations[:at] for at, one in enumerate(self.configurations)):
             raise ValueError("list each configuration only once")
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -253,6 +254,49 @@ def chat_with_model(platform: Platform, request: ChatRequest) -> ChatEvents | No
     the generator stops the model. Raises a PlatformError when the runtime fails, also in mid-stream: 404 for
     an unknown model, another 4xx for what the runtime rejects in the request, 503, 504.
     """
+
+
+def has_text_model(platform: Platform) -> bool:
+    """Whether a model runtime is configured. Nothing is sent to it."""
+    stream = platform.hooks.ask_now(
+        generate_text, platform=platform, messages=(), model=None, temperature=0.0, max_tokens=1, options={}
+    )
+    return stream is not None
+
+
+async def write_aside(
+    platform: Platform,
+    rules: str,
+    text: str,
+    *,
+    model: str | None = None,
+    max_tokens: int,
+    max_chars: int,
+    options: Mapping[str, Any] | None = None,
+) -> str | None:
+    """What a model writes about a text by rules, for work beside answers; None without a model runtime.
+
+    Without `model`, it is the one that `choose_helper_model` names. The model is stopped once it has written
+    more than `max_chars`. Raises Unavailable, GatewayTimeout.
+    """
+    stream = platform.hooks.ask_now(
+        generate_text,
+        platform=platform,
+        messages=(ChatMessage("system", rules), ChatMessage("user", text)),
+        model=model or await platform.hooks.ask(choose_helper_model, platform=platform),
+        temperature=0.0,
+        max_tokens=max_tokens,
+        options=options or {},
+    )
+    if stream is None:
+        return None
+    written = ""
+    async with aclosing(stream) as pieces:
+        async for piece in pieces:
+            written += piece if isinstance(piece, str) else ""
+            if len(written) > max_chars:
+                break
+    return written
 
 
 @hookspec.all(failing="skip", seconds=PROMPTLY)

@@ -116,7 +116,10 @@ class PipelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """A document that a caller may read; `size_bytes` is that of the original."""
+    """A version of a document that a caller may read; `size_bytes` is that of the original.
+
+    `superseded_at` is when a newer version took its place, None for the newest.
+    """
 
     knowledge_base_id: str
     document_id: str
@@ -124,6 +127,9 @@ class DocumentEntry:
     content_type: str
     size_bytes: int
     uploaded_at: datetime
+    version: int
+    sha256: str
+    superseded_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,7 @@ class ShelvedDocument:
     name: str
     uploaded_at: datetime
     version: int
+    sha256: str
 
 
 class DocumentShelf(Protocol):
@@ -509,11 +516,16 @@ def choose_measured(
 
 @hookspec.first
 def ask_knowledge_base(
-    caller: Caller, knowledge_base_id: str, question: str, configuration: AskConfiguration
+    caller: Caller,
+    knowledge_base_id: str,
+    question: str,
+    configuration: AskConfiguration,
+    metadata_filter: Mapping[str, Any] | None,
 ) -> MeasuredAnswer | None:
     """Ask one knowledge base, and return what was found and how the answer came about, or that it failed.
 
-    Raises NotFound for one that the caller may not see, Unavailable when nothing can be asked now.
+    Only documents that the filter leaves are asked. Raises Unprocessable for a filter that can't be, NotFound
+    for a knowledge base that the caller may not see, Unavailable when nothing can be asked now.
     """
 
 

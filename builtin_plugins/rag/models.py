@@ -407,6 +407,8 @@ class ContradictionReport(Base):
     made_at: Mapped[datetime] = mapped_column(UtcDateTime)
     is_complete: Mapped[bool] = mapped_column(Boolean)
     """Whether no document, and nothing of one, was left out because there was too much."""
+    judged_pairs: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    """How many pairs of sentences a model judged for it."""
 
 
 class ContradictingPair(Base):
@@ -428,3 +430,19 @@ class ContradictingPair(Base):
     other_position: Mapped[int] = mapped_column(Integer)
     other_start: Mapped[int] = mapped_column(Integer)
     other_end: Mapped[int] = mapped_column(Integer)
+    by_model: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+
+
+class JudgedPair(Base):
+    """What a model says of two sentences of different documents, which are where they begin."""
+
+    __tablename__ = "rag_judged_pair"
+
+    document_id: Mapped[str] = mapped_column(ForeignKey(Document.id, ondelete="CASCADE"), primary_key=True)
+    char_start: Mapped[int] = mapped_column(Integer, primary_key=True)
+    other_id: Mapped[str] = mapped_column(
+        ForeignKey(Document.id, ondelete="CASCADE"), primary_key=True, index=True
+    )
+    other_start: Mapped[int] = mapped_column(Integer, primary_key=True)
+    model: Mapped[str] = mapped_column(String(255), primary_key=True)
+    contradicts: Mapped[bool] = mapped_column(Boolean)

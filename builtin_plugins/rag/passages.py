@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -26,6 +27,14 @@ class QuotedSpan(NamedTuple):
     char_end: int
 
 
+class CitedVersion(NamedTuple):
+    """The version of a document that a passage is of: its number, and the digest of its file."""
+
+    number: int
+    sha256: str
+    uploaded_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class PathStep:
     """One step on the path to a passage: `source` has the `relation` to `target`."""
@@ -39,11 +48,11 @@ class PathStep:
 class Passage:
     """A passage of a document; an answer cites its first passage as [1].
 
-    `source` is the name of its document, `position` its index in it. `knowledge_base_id` is None if the
-    document has been deleted in the meantime. `page` is the page of the answer's quotation; without one, the
-    page on which the passage begins. It counts from 1, and is None in a format without pages. `pages` are
-    later ones that begin in it. `sections` are the headings above it, and above parts of it. `char_start`
-    and `char_end` count characters of the document's text.
+    `source` is the name of its document, `version` which of its versions, `position` its index in it.
+    `knowledge_base_id` is None if the document has been deleted in the meantime. `page` is the page of the
+    answer's quotation; without one, the page on which the passage begins. It counts from 1, and is None in a
+    format without pages. `pages` are later ones that begin in it. `sections` are the headings above it, and
+    above parts of it. `char_start` and `char_end` count characters of the document's text.
     `language` is that of the document (ISO 639), if known. `tree_level` is 0 for the document's own passages
     and higher for summaries.
 
@@ -77,6 +86,7 @@ class Passage:
     sections: Sections = ()
     quotes: tuple[QuotedSpan, ...] = ()
     being_read: bool = False
+    version: CitedVersion | None = None
 
     def by_page(self) -> Iterator[tuple[int | None, str]]:
         """Its pages, each with its part of the text."""

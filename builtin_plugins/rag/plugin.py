@@ -379,8 +379,9 @@ class RagPlugin(Plugin):
         knowledge_base_id: str,
         question: str,
         configuration: api.AskConfiguration,
+        metadata_filter: Mapping[str, Any] | None,
     ) -> api.MeasuredAnswer:
-        return await ask_measured(caller, knowledge_base_id, question, configuration)
+        return await ask_measured(caller, knowledge_base_id, question, configuration, metadata_filter)
 
     @hookimpl
     def select_knowledge_bases(self, scope: Scope) -> Select[str]:

@@ -438,6 +438,8 @@ class Source(BaseModel):
     score: float
     chunk_id: str
     document_id: str
+    version: int | None = Field(None, exclude_if=_absent, description="Which version of the document it is.")
+    sha256: str | None = Field(None, exclude_if=_absent, description="The digest of that version's file.")
     page: int | None
     char_start: int
     char_end: int
@@ -475,7 +477,7 @@ class SearchItem(Source):
 
 
 class SearchAnswer(BaseModel):
-    """Passage passages, best first."""
+    """Passages, best first."""
 
     items: list[SearchItem]
     total: int

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from builtin_plugins.rag.schemas import ChunkOut
+from kernel.sdk import Body, example
+
+
+class ContradictionRequest(Body):
+    """Whether a model helps, and how much it may do."""
+
+    model_config = example(model_calls=100)
+
+    model_calls: int = Field(
+        0,
+        ge=0,
+        le=2_000,
+        description="How many pairs of sentences in different words the connected model may judge, with one "
+        "call each; those that are most alike come first. 0 asks none. What it judged before is not asked "
+        "again.",
+    )
 
 
 class ContradictingStatement(ChunkOut):
@@ -20,10 +37,14 @@ class ContradictingStatement(ChunkOut):
 
 
 class ContradictionItem(BaseModel):
-    """Two sentences that are the same but for a number, a date or a negation."""
+    """Two sentences that contradict each other."""
 
     newer: ContradictingStatement = Field(description="That of the document that was uploaded last.")
     older: ContradictingStatement
+    found_by: Literal["rules", "model"] = Field(
+        description="`rules`: the sentences are the same but for a number, a date or a negation. `model`: a "
+        "model says so, and may be wrong."
+    )
 
 
 class ContradictionsOut(BaseModel):
@@ -34,8 +55,13 @@ class ContradictionsOut(BaseModel):
     )
     is_complete: bool = Field(
         description="False if there was too much to compare: a subject with more than 20 documents, a "
-        "document with more than 2,000 passages, or more than 2,000 contradictions."
+        "document with more than 2,000 passages, more than 2,000 contradictions, or more pairs for a model "
+        "than it was to judge."
     )
+    judged_pairs: int = Field(
+        description="How many pairs of sentences a model judged, now or for an earlier report."
+    )
+    has_model: bool = Field(description="Whether a model is connected, so that `model_calls` can be sent.")
     items: list[ContradictionItem]
     total: int
     limit: int

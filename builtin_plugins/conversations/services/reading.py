@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -55,24 +55,20 @@ def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
 
 async def visible_turns(caller: Caller, turns: Sequence[StoredTurn]) -> list[api.RecordedTurn]:
     """The turns as seen with the caller's current rights."""
-    seen = await readable(caller, {one.document_id for turn in turns for one in turn.citations})
+    seen = await known(caller, {one.document_id for turn in turns for one in turn.citations}) or {}
     return [_visible_turn(turn, seen) for turn in turns]
 
 
-async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
-    """Which of these documents the caller may read; looked up even if there are none."""
-    return await known(caller, document_ids) or set()
-
-
-async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | None:
-    """The same; None while no plugin can tell, which must not lead to deletions."""
-    found = await caller.platform.hooks.ask(
+async def known(caller: Caller, document_ids: Collection[str]) -> Mapping[str, rag.DocumentEntry] | None:
+    """Which of these documents the caller may read; None while no plugin can tell, which must not lead to
+    deletions.
+    """
+    return await caller.platform.hooks.ask(
         rag.find_documents, caller=caller, document_ids=sorted(document_ids)
     )
-    return None if found is None else set(found)
 
 
-def _visible_turn(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
+def _visible_turn(stored: StoredTurn, seen: Mapping[str, rag.DocumentEntry]) -> api.RecordedTurn:
     turn = stored.turn
     gone = {one.number for one in stored.citations if one.document_id not in seen}
     left = without(stored.pieces, gone)
@@ -82,7 +78,11 @@ def _visible_turn(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
         question=turn.question,
         answer=join(left),
         withheld=turn.withheld or left != stored.pieces,
-        citations=[_citation(one) for one in stored.citations if one.number > 0 and one.number not in gone],
+        citations=[
+            _citation(one, seen[one.document_id])
+            for one in stored.citations
+            if one.number > 0 and one.number not in gone
+        ],
         pipeline_id=turn.pipeline_id,
         model=turn.model_used,
         method=turn.method,
@@ -94,7 +94,7 @@ def _visible_turn(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
     )
 
 
-def _citation(row: Citation) -> api.TurnCitation:
+def _citation(row: Citation, document: rag.DocumentEntry) -> api.TurnCitation:
     return api.TurnCitation(
         number=row.number,
         source=row.source,
@@ -107,4 +107,7 @@ def _citation(row: Citation) -> api.TurnCitation:
         char_end=row.char_end,
         section=row.section,
         quotes=[rag.QuotedSpan(start, end) for start, end in row.quotes or ()],
+        version=document.version,
+        sha256=document.sha256,
+        superseded_at=document.superseded_at,
     )

@@ -110,7 +110,7 @@ async def _forget_missing_documents(platform: Platform) -> None:
         there = await known(caller, ids)
         if there is None:
             return
-        for document_id in sorted(set(ids) - there):
+        for document_id in sorted(set(ids) - there.keys()):
             await forget_document(platform, document_id)
         after = ids[-1]
 

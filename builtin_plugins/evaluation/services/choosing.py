@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import select
@@ -22,9 +23,13 @@ _SIGNIFICANT = 0.05
 def choices(
     configurations: Sequence[Configuration], results: Mapping[int, Mapping[str, Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    """What to do, by kind of question and for `EVERY` kind; kinds with too few questions are left out."""
+    """What to do, by kind of question and for `EVERY` kind; kinds with too few questions are left out, as are
+    configurations that ask only some of the documents.
+    """
     able = {
-        at: results[at] for at, one in enumerate(configurations) if one.method != "auto" and at in results
+        at: results[at]
+        for at, one in enumerate(configurations)
+        if one.method != "auto" and one.metadata_filter is None and at in results
     }
     kinds = {row["kind"] for rows in able.values() for row in rows.values()}
     found = {}
@@ -34,7 +39,7 @@ def choices(
         if chosen is not None:
             best = configurations[chosen.pop("best")].label
             taken = configurations[chosen.pop("taken")]
-            found[kind] = {"configuration": taken.model_dump(), "taken": taken.label, "best": best, **chosen}
+            found[kind] = {"configuration": asdict(taken.asked), "taken": taken.label, "best": best, **chosen}
     return found
 
 

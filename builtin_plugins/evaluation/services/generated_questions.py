@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
@@ -89,28 +88,15 @@ async def _text(platform: Platform, model: str | None, passage: str) -> str | No
     """What the model writes about a passage; None without a runtime."""
     key = secrets.token_hex(6)
     shown = passage[:_SHOWN].replace(key, "")
-    stream = platform.hooks.ask_now(
-        inference.generate_text,
-        platform=platform,
-        messages=(
-            inference.ChatMessage("system", _RULES.format(key=key)),
-            inference.ChatMessage("user", f"<passage {key}>\n{shown}\n</passage {key}>"),
-        ),
-        model=model or await platform.hooks.ask(inference.choose_helper_model, platform=platform),
-        temperature=0.0,
+    return await inference.write_aside(
+        platform,
+        _RULES.format(key=key),
+        f"<passage {key}>\n{shown}\n</passage {key}>",
+        model=model,
         max_tokens=_TOKENS,
+        max_chars=_MOST_CHARS,
         options={"response_format": _FORM},
     )
-    if stream is None:
-        return None
-    text = ""
-    async with aclosing(stream) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, str):
-                text += piece
-            if len(text) > _MOST_CHARS:
-                break
-    return text
 
 
 def _read(text: str, passage: str) -> _Asked | None:

@@ -136,6 +136,7 @@ class _Asking:
                 knowledge_base_id=self._run.knowledge_base_id,
                 question=question.question,
                 configuration=configuration.asked,
+                metadata_filter=configuration.metadata_filter,
             )
         except NotFound:
             raise JobFailed(_GONE) from None

@@ -12,7 +12,6 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -75,7 +74,7 @@ class ModelEngine:
 
     def missing(self) -> str | None:
         """What to set, if there is no runtime."""
-        return _REMEDY if self._ask((), self._model) is None else None
+        return None if inference.has_text_model(self._platform) else _REMEDY
 
     def analyse(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         """Entities and relations of each text. Not for the event loop's own thread. Raises Unavailable."""
@@ -107,20 +106,17 @@ class ModelEngine:
     async def _written(self, text: str) -> str:
         key = secrets.token_hex(6)
         shown = f'<text key="{key}">\n{text}\n</text key="{key}">'
-        messages = (inference.ChatMessage("system", self._rules), inference.ChatMessage("user", shown))
-        model = self._model or await self._platform.hooks.ask(
-            inference.choose_helper_model, platform=self._platform
-        )
-        stream = self._ask(messages, model)
-        if stream is None:
-            raise Unavailable(_REMEDY)
-        written = ""
         try:
-            async with asyncio.timeout(_SECONDS), aclosing(stream):
-                async for piece in stream:
-                    written += piece if isinstance(piece, str) else ""
-                    if len(written) > _MOST_CHARS:
-                        break
+            async with asyncio.timeout(_SECONDS):
+                written = await inference.write_aside(
+                    self._platform,
+                    self._rules,
+                    shown,
+                    model=self._model,
+                    max_tokens=_TOKENS,
+                    max_chars=_MOST_CHARS,
+                    options=self._options,
+                )
         except (TimeoutError, GatewayTimeout):
             raise Unavailable("The model runtime took too long to find entities") from None
         except PlatformError:
@@ -128,21 +124,9 @@ class ModelEngine:
         except Exception:  # boundary: another plugin's runtime may fail in any way
             log.exception("the model runtime failed")
             raise Unavailable("The model runtime failed; the server's log says why") from None
+        if written is None:
+            raise Unavailable(_REMEDY)
         return written
-
-    def _ask(
-        self, messages: Sequence[inference.ChatMessage], model: str | None
-    ) -> inference.Generation | None:
-        """The model's answer, requested when its first piece is awaited; None without a runtime."""
-        return self._platform.hooks.ask_now(
-            inference.generate_text,
-            platform=self._platform,
-            messages=messages,
-            model=model,
-            temperature=0.0,
-            max_tokens=_TOKENS,
-            options=self._options,
-        )
 
 
 def _object(written: str) -> str:

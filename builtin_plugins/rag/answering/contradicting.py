@@ -55,6 +55,13 @@ def contradict(one: Sequence[str], other: Sequence[str]) -> bool:
     return _is_value(own) and _is_value(others)
 
 
+def values_differ(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two sentences, as words and numbers, have other numbers, or only one of them a negation."""
+    numbers, others = ({token for token in said if token[0].isdigit()} for said in (one, other))
+    negated, other_negated = (any(map(_NEGATION.fullmatch, said)) for said in (one, other))
+    return numbers != others or negated != other_negated
+
+
 def _is_value(tokens: Sequence[str]) -> bool:
     """A number, with a word at most, or a day with its month and year."""
     numbers = [token for token in tokens if token[0].isdigit()]

@@ -21,15 +21,25 @@ def contradictions(
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare the documents first, and wait.")
     ] = False,
+    model_calls: Annotated[
+        int,
+        typer.Option(
+            help="With --compare: how many pairs in other words the connected model may judge.",
+            min=0,
+            max=2_000,
+        ),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Show sentences that differ only in a number, a date or a "not", of documents about the same thing.
 
-    No model is asked. Sign in first, with 'platformctl login URL'.
+    No model is asked unless you say how often. Sign in first, with 'platformctl login URL'.
     """
     from cli import console, running
 
-    found = running.run(_load_report(base, compare=compare))
+    if model_calls and not compare:
+        raise typer.BadParameter("it needs --compare", param_hint="'--model-calls'")
+    found = running.run(_load_report(base, model_calls if compare else None))
     if as_json:
         console.print_json(found)
         return
@@ -42,19 +52,20 @@ def contradictions(
             page = f", page {one['page']}" if one["page"] else ""
             date = one["valid_from"] or one["uploaded_at"][:10]
             typer.echo(f"{one['filename']}{page}, {date}: {' '.join(one['text'].split())}")
-        typer.echo("")
+        typer.echo("(found by a model)\n" if item["found_by"] == "model" else "")
     count = found["total"]
     console.note(f"{count:,} {'contradiction' if count == 1 else 'contradictions'}")
 
 
-async def _load_report(base: str, *, compare: bool) -> dict[str, Any]:
+async def _load_report(base: str, model_calls: int | None) -> dict[str, Any]:
+    """The whole report, after another comparison unless `model_calls` is None."""
     from builtin_plugins.rag.commands.upload_run import find_base
     from cli.client import signed_in
 
     async with signed_in() as client:
         path = f"/v1/rag/knowledge-bases/{await find_base(client, base)}/contradictions"
-        if compare:
-            await _compare(client, path)
+        if model_calls is not None:
+            await _compare(client, path, model_calls)
         found: dict[str, Any] = await client.get(path, limit=_PAGE, offset=0)
         while offset := len(found["items"]):
             page = await client.get(path, limit=_PAGE, offset=offset)
@@ -64,12 +75,12 @@ async def _load_report(base: str, *, compare: bool) -> dict[str, Any]:
         return found
 
 
-async def _compare(client: Client, path: str) -> None:
+async def _compare(client: Client, path: str, model_calls: int) -> None:
     import asyncio
 
     from cli.failures import CommandFailed
 
-    job = str((await client.call("POST", path))["id"])
+    job = str((await client.call("POST", path, json={"model_calls": model_calls}))["id"])
     while (state := await client.get(f"/v1/jobs/{job}"))["status"] not in _ENDED:  # noqa: ASYNC110 - a server
         await asyncio.sleep(_PAUSE)
     if state["status"] != "done":

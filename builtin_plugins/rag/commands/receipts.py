@@ -38,6 +38,7 @@ app.command(
     epilog=examples(
         ("platformctl rag contradictions --kb Handbook", "what was found last"),
         ("platformctl rag contradictions --kb Handbook --compare", "compare them now"),
+        ("platformctl rag contradictions --kb Handbook --compare --model-calls 50", ""),
     ),
 )(contradictions)
 

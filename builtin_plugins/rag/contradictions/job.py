@@ -1,28 +1,36 @@
-"""Compare the documents of a knowledge base that are about the same thing, in a visible job without a model.
+"""Compare the documents of a knowledge base that are about the same thing, in a visible job: by rules, and if
+somebody asks for it, by a model.
 
-What it costs is bounded: the newest documents of each subject, and the beginning of very long ones. The
-report replaces the one before in one transaction, so that a job that is killed or cancelled changes nothing.
+What it costs is bounded: the newest documents of each subject, the beginning of very long ones, and as many
+pairs for the model as were asked for. The report replaces the one before in one transaction, so that a job
+that is killed or cancelled changes nothing but which pairs the model judged.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference.api import has_text_model
+from builtin_plugins.rag.contradictions.candidates import MOST_STATEMENTS, SourcedStatement, find_candidates
+from builtin_plugins.rag.contradictions.judging import judge_pairs
 from builtin_plugins.rag.contradictions.statements import ComparableText, Statement, statements_of
 from builtin_plugins.rag.contradictions.storing import store_report
 from builtin_plugins.rag.contradictions.subjects import Subject, subject_of
 from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL
 from builtin_plugins.rag.models import (
+    TRASH,
     ContradictingPair,
+    ContradictionReport,
     Document,
     KnowledgeBase,
     MetadataValue,
@@ -31,7 +39,7 @@ from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.identities import path_in
 from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
-from kernel.sdk import Caller, LongJob, Platform, Progress, Scope, Unit, scope_of, utc_now
+from kernel.sdk import Caller, LongJob, Platform, Progress, Scope, Unit, Unprocessable, scope_of, utc_now
 
 _MOST_OF_A_SUBJECT: Final = 20
 _MOST_PASSAGES: Final = 2_000
@@ -42,9 +50,18 @@ _DAY: Final = 86_400.0
 
 
 class ContradictionPayload(BaseModel):
-    """The knowledge base whose documents are compared."""
+    """The knowledge base whose documents are compared, and how many pairs a model may judge."""
 
     knowledge_base_id: str
+    model_calls: int = 0
+
+
+class _Comparable(NamedTuple):
+    """A current document by its name."""
+
+    id: str
+    filename: str
+    subject: Subject | None
 
 
 @dataclass
@@ -69,55 +86,114 @@ class _Reading:
         return await asyncio.to_thread(lambda: ComparableText(statements_of(passages)))
 
 
-async def start(caller: Caller, kb_id: str) -> str:
-    """Queue the comparison; returns the job's id. Raises KnowledgeBaseNotFound, NotOwner."""
+async def start(caller: Caller, kb_id: str, model_calls: int = 0) -> str:
+    """Queue the comparison; returns the job's id. Raises KnowledgeBaseNotFound, NotOwner, Unprocessable."""
+    if model_calls and not has_text_model(caller.platform):
+        raise Unprocessable.field(
+            ("body", "model_calls"), "no model runtime is connected: an administrator can connect one; send 0"
+        )
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_start, scope, kb_id)
+    return await caller.platform.database.write(_start, scope, kb_id, model_calls)
 
 
-def _start(unit: Unit, scope: Scope, kb_id: str) -> str:
+def _start(unit: Unit, scope: Scope, kb_id: str, model_calls: int) -> str:
     base = knowledge_bases.find_own(unit.session, scope, kb_id)
     owner_id = scope.account_id or base.owner_id
-    payload = ContradictionPayload(knowledge_base_id=kb_id)
+    payload = ContradictionPayload(knowledge_base_id=kb_id, model_calls=model_calls)
     return unit.enqueue(FIND_CONTRADICTIONS, payload, owner_id=owner_id, subject=kb_id)
 
 
 async def find_contradictions(
     platform: Platform, payload: ContradictionPayload, progress: Progress
 ) -> str | None:
-    """Make the report; returns the knowledge base's path."""
+    """Make the report; returns the knowledge base's path. Raises Unavailable, GatewayTimeout."""
     kb_id = payload.knowledge_base_id
     began = utc_now()
-    subjects = await platform.database.read(_subjects, kb_id, began)
+    documents = await platform.database.read(_documents, kb_id, began)
     reading = _Reading(platform, KnowledgeBase(id=kb_id).collection)
-    found: list[ContradictingPair] = []
-    for at, documents in enumerate(subjects):
-        # In hundredths: how many documents there are is not for everybody to know.
-        progress.report(at * 100 // len(subjects), total=100, unit="percent", message="Comparing documents")
-        kept = documents[:_MOST_OF_A_SUBJECT]
-        reading.is_complete = reading.is_complete and len(kept) == len(documents)
-        texts = {one: await reading.text_of(one) for one in kept}
-        found += await asyncio.to_thread(_pairs, kb_id, texts)
-    is_complete = reading.is_complete and len(found) <= _MOST_PAIRS
-    await platform.database.write(store_report, kb_id, found[:_MOST_PAIRS], began, is_complete)
-    progress.report(100, total=100)
+    found = await _by_rules(kb_id, documents, reading, progress)
+    judged = 0
+    if payload.model_calls:
+        judged = await _by_model(payload, documents, reading, progress, found)
+    report = ContradictionReport(
+        knowledge_base_id=kb_id,
+        made_at=began,
+        is_complete=reading.is_complete and len(found) <= _MOST_PAIRS,
+        judged_pairs=judged,
+    )
+    await platform.database.write(store_report, report, found[:_MOST_PAIRS])
+    progress.report(100, total=100, unit="percent", message="Comparing documents")
     return f"/v1/rag/knowledge-bases/{kb_id}"
 
 
-def _subjects(session: Session, kb_id: str, now: datetime) -> list[list[str]]:
-    """The ids of current documents that are about one thing, the newest first; only of several."""
+async def _by_rules(
+    kb_id: str, documents: Sequence[_Comparable], reading: _Reading, progress: Progress
+) -> list[ContradictingPair]:
+    """What documents of one subject say in the same words but for a value."""
+    subjects = _subjects(documents)
+    found: list[ContradictingPair] = []
+    for at, alike in enumerate(subjects):
+        # In hundredths: how many documents there are is not for everybody to know.
+        progress.report(at * 100 // len(subjects), total=100, unit="percent", message="Comparing documents")
+        kept = alike[:_MOST_OF_A_SUBJECT]
+        reading.is_complete = reading.is_complete and len(kept) == len(alike)
+        texts = {one: await reading.text_of(one) for one in kept}
+        found += await asyncio.to_thread(_pairs, kb_id, texts)
+    return found
+
+
+async def _by_model(
+    payload: ContradictionPayload,
+    documents: Sequence[_Comparable],
+    reading: _Reading,
+    progress: Progress,
+    found: list[ContradictingPair],
+) -> int:
+    """Add to `found` what a model says of pairs in other words; returns how many it judged."""
+    platform, kb_id = reading.platform, payload.knowledge_base_id
+    base = await platform.database.read(lambda session: session.get(KnowledgeBase, kb_id))
+    if base is None:  # deleted meanwhile
+        return 0
+    statements: list[SourcedStatement] = []
+    for document in documents:
+        text = await reading.text_of(document.id)
+        statements += [SourcedStatement(*document, statement) for statement in text.statements]
+        if len(statements) > MOST_STATEMENTS:
+            reading.is_complete = False
+            break
+    settled = {((one.document_id, one.char_start), (one.other_id, one.other_start)) for one in found}
+    candidates = await find_candidates(platform, base.embedding_model, statements[:MOST_STATEMENTS], settled)
+    pairs = candidates[: payload.model_calls]
+    reading.is_complete = reading.is_complete and len(pairs) == len(candidates)
+    for newer, older in await judge_pairs(platform, base.llm_model, pairs, progress):
+        pair = _pair(kb_id, newer.document_id, newer.statement, older.document_id, older.statement)
+        pair.by_model = True
+        found.append(pair)
+    return len(pairs)
+
+
+def _documents(session: Session, kb_id: str, now: datetime) -> list[_Comparable]:
+    """Current documents that apply now, the newest first."""
     current = (Document.knowledge_base_id == kb_id) & (Document.status == "completed")
+    current &= Document.audience_id.is_distinct_from(TRASH)
     rows = select(Document.id, Document.filename, Document.identity).where(current)
     expired = _not_now(session, kb_id, now)
+    return [
+        _Comparable(document_id, filename, subject_of(filename, (path_in(identity) or "").rpartition("/")[0]))
+        for document_id, filename, identity in session.execute(
+            rows.order_by(Document.uploaded_at.desc(), Document.id)
+        )
+        if document_id not in expired
+    ]
+
+
+def _subjects(documents: Sequence[_Comparable]) -> list[list[str]]:
+    """The ids of documents that are about one thing, the newest first; only of several."""
     found: dict[Subject, list[str]] = defaultdict(list)
-    for document_id, filename, identity in session.execute(
-        rows.order_by(Document.uploaded_at.desc(), Document.id)
-    ):
-        folders = (path_in(identity) or "").rpartition("/")[0]
-        subject = subject_of(filename, folders)
-        if subject is not None and document_id not in expired:
-            found[subject].append(document_id)
-    return [documents for documents in found.values() if len(documents) > 1]
+    for document in documents:
+        if document.subject is not None:
+            found[document.subject].append(document.id)
+    return [alike for alike in found.values() if len(alike) > 1]
 
 
 def _not_now(session: Session, kb_id: str, now: datetime) -> set[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference.api import has_text_model
 from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL
 from builtin_plugins.rag.metadata.rendering import load_metadata
 from builtin_plugins.rag.models import ContradictingPair, ContradictionReport, Document, KnowledgeBase
@@ -33,7 +34,7 @@ class _Side(NamedTuple):
 
 class _Page(NamedTuple):
     report: ContradictionReport | None
-    pairs: Sequence[tuple[_Side, _Side]]
+    pairs: Sequence[tuple[_Side, _Side, bool]]
     total: int
     documents: Mapping[str, Document]
 
@@ -44,13 +45,16 @@ async def read_report(caller: Caller, kb_id: str, query: PageQuery) -> Contradic
     page = await caller.platform.database.read(_page, scope, kb_id, query)
     metadata = await load_metadata(caller, sorted(page.documents))
     items: list[ContradictionItem] = []
-    for pair in page.pairs:
-        newer, older = [await _statement(caller.platform, page, side, metadata) for side in pair]
+    for one, other, by_model in page.pairs:
+        newer, older = [await _statement(caller.platform, page, side, metadata) for side in (one, other)]
         if newer is not None and older is not None:
-            items.append(ContradictionItem(newer=newer, older=older))
+            found_by = "model" if by_model else "rules"
+            items.append(ContradictionItem(newer=newer, older=older, found_by=found_by))
     return ContradictionsOut(
         made_at=None if page.report is None else page.report.made_at,
         is_complete=page.report is None or page.report.is_complete,
+        judged_pairs=0 if page.report is None else page.report.judged_pairs,
+        has_model=has_text_model(caller.platform),
         items=items,
         total=page.total,
         limit=query.limit,
@@ -73,10 +77,11 @@ def _page(session: Session, scope: Scope, kb_id: str, query: PageQuery) -> _Page
         (
             _Side(one.document_id, one.position, one.char_start, one.char_end),
             _Side(one.other_id, one.other_position, one.other_start, one.other_end),
+            one.by_model,
         )
         for one in session.scalars(ordered)
     ]
-    named = {side.document_id for pair in found for side in pair}
+    named = {side.document_id for newer, older, _ in found for side in (newer, older)}
     documents = {one.id: one for one in session.scalars(select(Document).where(Document.id.in_(named)))}
     return _Page(report, found, int(total or 0), documents)
 

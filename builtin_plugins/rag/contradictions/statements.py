@@ -28,12 +28,13 @@ _REFERENCE = re.compile(
 
 
 class Statement(NamedTuple):
-    """A sentence as it is compared, and its place: its passage, and characters of the document."""
+    """A sentence as it is compared, its place (its passage, and characters of the document), and itself."""
 
     tokens: tuple[str, ...]
     position: int
     char_start: int
     char_end: int
+    text: str
 
 
 def statements_of(passages: Iterable[StoredPoint]) -> list[Statement]:
@@ -51,7 +52,8 @@ def statements_of(passages: Iterable[StoredPoint]) -> list[Statement]:
             tokens = tuple(tokens_of(one.text))
             stop = begin + one.start + len(passage.text[one.start : end].rstrip())
             if not any(map(_ABOUT_ITSELF.fullmatch, tokens)) and not _REFERENCE.search(" ".join(tokens)):
-                found.setdefault(tokens, Statement(tokens, passage.position, begin + one.start, stop))
+                place = (passage.position, begin + one.start, stop)
+                found.setdefault(tokens, Statement(tokens, *place, passage.text[one.start : stop - begin]))
         read_until = max(read_until, passage.payload["char_end"])
     return list(found.values())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import delete, select
@@ -15,11 +14,9 @@ from kernel.sdk import Unit
 _PAGE: Final = 500
 
 
-def store_report(
-    unit: Unit, kb_id: str, found: Sequence[ContradictingPair], made_at: datetime, is_complete: bool
-) -> None:
+def store_report(unit: Unit, report: ContradictionReport, found: Sequence[ContradictingPair]) -> None:
     """Replace the report, without pairs of documents that were deleted or replaced meanwhile."""
-    session = unit.session
+    session, kb_id = unit.session, report.knowledge_base_id
     if session.get(KnowledgeBase, kb_id, with_for_update={"read": True, "key_share": True}) is None:
         return
     forget_report(unit, kb_id)
@@ -29,7 +26,7 @@ def store_report(
     for number, one in enumerate(kept):
         one.number = number
         session.add(one)
-    session.add(ContradictionReport(knowledge_base_id=kb_id, made_at=made_at, is_complete=is_complete))
+    session.add(report)
 
 
 def _current_documents(session: Session, document_ids: set[str]) -> set[str]:

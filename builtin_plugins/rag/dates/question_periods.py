@@ -138,6 +138,8 @@ def _relation(text: str, span: DateSpan) -> tuple[Relation | None, int, int]:
     for relation, pattern in _before_patterns():
         found = pattern.search(text, max(0, span.place - _NEAR), span.place)
         if found:
+            if relation == "before" and _end_pattern().search(found[0]):
+                relation = "until"
             # of "in March" and "of 2025", only the date is shown.
             return relation, (span.place if relation == "within" else found.start()), span.stop
     if not span.has_year:
@@ -217,13 +219,21 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _before_patterns() -> Sequence[tuple[Relation, re.Pattern[str]]]:
     tail = rf"\s*(?:(?:{words.FILLERS})\s*)*$"
     event = rf"\s+(?:\S+\s+){{1,3}}?(?:{words.OF_DATE})\s+(?:(?:{words.FILLERS})\s+)*$"
+    dated = rf"\s+(?:(?:{words.FILLERS})\s+)*$"
     within = f"{words.BEFORE_DATE['within']}|ปี|năm|год\\w*|año|jahr\\w*|year|année|an|ano|anno"
     order: Sequence[tuple[Relation, str, str]] = (
         *((one, words.BEFORE_DATE[one], tail) for one in ("since", "after", "before", "until")),
-        *((one, words.BEFORE_DATE[one], event) for one in ("after", "before")),
+        *((one, cue, event) for one, cue in words.BEFORE_EVENT.items()),
+        *((one, cue, dated) for one, cue in words.BEFORE_DATED_EVENT.items()),
+        *((one, cue, r"\s*$") for one, cue in words.THAI_EVENT.items()),
         ("within", within, tail),
     )
     return [(one, _compiled(rf"{words.BEGINS}(?:{cue}){rest}")) for one, cue, rest in order]
+
+
+@cache
+def _end_pattern() -> re.Pattern[str]:
+    return _compiled(_words(words.END_OF_DATE))
 
 
 @cache

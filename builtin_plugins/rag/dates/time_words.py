@@ -93,7 +93,7 @@ BEFORE_DATE: Final[Mapping[Relation, str]] = {
     r"in force) from|seit(?: dem)?|ab(?: dem)?|mit wirkung (?:vom|zum)|desde|a partir del?|"
     r"начиная с|с|со|自从|自|"
     r"从|منذ|ابتداء من|اعتبارا من|kể từ|từ|ตั้งแต่|นับตั้งแต่|"
-    r"depuis|à (?:partir|compter) d[eu]|dès|a partir d[eo]|a partire da(?:l|lla)?|dal",
+    r"depuis|à (?:partir|compter) d[eu]|dès|a partir d[eo]|a partire da(?:l|lla)?|dal?",
     "after": r"after|later than|nach(?: dem)?|después del?|tras|posterior(?:es)? a|после|بعد|sau|"
     r"หลังจาก|หลัง|après|postérieure?s? à|depois d[eo]|após|dopo|successiv[oaie] al?",
     "before": r"before|prior to|earlier than|vor(?: dem)?|antes del?|anterior(?:es)? a|до|قبل|trước|"
@@ -108,9 +108,12 @@ BEFORE_DATE: Final[Mapping[Relation, str]] = {
 }
 """Words before a date, and how what is asked about relates to it."""
 
+_CHINESE_EVENT: Final = r"[^\W的]{0,6}?"
+_TURKISH_EVENT: Final = r"\w+[dt][ae]n"
 AFTER_DATE: Final[Mapping[Relation, str]] = {
-    "before": r"(?:之前|以前|前)|\s*(?:से|के) पहले|\S*\s*(?:(?:yılından|ayından|tarihinden)\s+)?önce\w*",
-    "after": r"(?:之后|以后|后)|\s*के बाद|\S*\s*(?:(?:yılından|ayından|tarihinden)\s+)?sonra\w*",
+    "before": rf"{_CHINESE_EVENT}(?:之前|以前)|前|\s*(?:के \S+ )?(?:से|के) पहले|"
+    rf"\S*\s*(?:{_TURKISH_EVENT}\s+)?önce\w*",
+    "after": rf"{_CHINESE_EVENT}(?:之后|以后)|后|\s*(?:के \S+ )?के बाद|\S*\s*(?:{_TURKISH_EVENT}\s+)?sonra\w*",
     "since": r"(?:以来|起|开始|至今)|\s*(?:onwards?|and later|on)\b|\s*से(?!\w)|\S*\s*(?:(?:yılından|"
     r"ayından|tarihinden)"
     r"\s+)?(?:beri|itibaren|bu yana)",
@@ -127,12 +130,35 @@ FILLERS: Final = (
 )
 """Words between one of these and the date."""
 
+_BY_RULES: Final = (
+    r"(?!\s+(?:\w+\s+){0,2}\w*(?:richtlinien?|regel\w*|gesetz\w*|ordnung|satzung|vertrag|berichts?|"
+    r"listen?|plan|handbuch|tarif\w*|norm\w*|protokoll|beschluss)\b)"
+)
+"""Not "nach der Richtlinie", which is no time but what it says."""
+BEFORE_EVENT: Final[Mapping[Relation, str]] = {
+    "since": r"since|seit|desde|depuis|с момента|со времени|kể từ|منذ",
+    "after": rf"after|nach{_BY_RULES}|después|tras|(?<!d['’])après|depois|após|dopo|после|بعد|sau",
+    "before": r"before|prior to|vor|antes(?=\s+d)|avant|prima(?=\s+d(?:i|e[il]\S*)\s)|до|قبل|trước",
+}
+"""Words before an event with a date: before the merger of 2024."""
 OF_DATE: Final = r"of|in|from|von|vom|im|del?|en|du|d[io]|em|nel|от|в|في|عام|của|năm|ของ|ใน|ปี"
-"""Words between an event and its date: before the merger of 2024."""
+"""Words between an event and its date."""
+BEFORE_DATED_EVENT: Final[Mapping[Relation, str]] = {
+    "since": r"seit (?:der|dem|den) \w+",
+    "after": rf"nach{_BY_RULES} (?:der|dem|den) \w+|после \w{{4,}}",
+    "before": r"vor (?:der|dem|den) \w+|до \w{4,}",
+}
+"""The same with events that need none of these words: vor der Fusion 2024, до слияния 2024 года."""
+THAI_EVENT: Final[Mapping[Relation, str]] = {
+    "after": "หลัง[\u0e00-\u0e7f]{1,40}?ปี",
+    "before": "ก่อน[\u0e00-\u0e7f]{1,40}?ปี",
+}
+END_OF_DATE: Final = r"end of|ende|конца|fine?|fim|final(?:es)?"
+"""Before the end of 2024 is until 2024."""
 
 RANGE: Final = (
     r"(?:from|between|von|zwischen|entre|de(?:sde)?|du|tra|fra|dal?|с|между|从|自|بين|من|từ|giữa|ตั้งแต่|ระหว่าง)",
-    r"(?:to|and|until|bis|und|y|a|hasta|et|e|à|au|al|até|jusqu['’](?:à|au|en)|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
+    r"(?:to|and|until|till|through|bis|und|y|a|hasta|et|e|à|au|al|até|jusqu['’](?:à|au|en)|по|и|до|到|至|和|إلى|و|से|और|ve|ile|đến|và|ถึง|และ|[-–—])",
 )
 """What stands before the first and between the two dates of a range."""
 
@@ -262,7 +288,9 @@ CURRENT: Final = (
 
 VALID_FROM: Final = (
     r"(?:appl(?:y|ies|icable)|valid|effective|in force|in effect)\s+(?:as\s+)?(?:from|since|of|on)|"
-    r"effective(?: date)?|"
+    r"effective(?: date)?|with effect (?:from|as of|on)|mit wirkung (?:vom|zum|ab)|"
+    r"avec effet (?:au|du|à compter du)|con efectos? (?:a partir del?|desde(?: el)?|del?)|"
+    r"con effetto da(?:l|ll['’])?|com efeitos? a partir d[eo]|"
     r"(?:comes?|enters?|entered|came) into (?:force|effect)(?: on| as of)?|takes? effect(?: on|"
     r" from)?|valid from|"
     r"gültig (?:ab|seit|vom)|gilt (?:ab|seit)(?: dem)?|gelten (?:ab|seit)(?: dem)?|in kraft (?:ab|"

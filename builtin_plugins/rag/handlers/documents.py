@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
@@ -330,13 +331,19 @@ async def remove_from_trash(ctx: Context, kb_id: str, document_id: str) -> Delet
 
 
 _ANY = "*"
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def _expected(request: web.Request) -> list[str] | None:
-    """The digests of `If-Match`, or its ``*``; None without it. One that can't be read matches nothing."""
+    """The digests of `If-Match`, or its ``*``; None without it. One that can't be read matches nothing.
+
+    A digest may come without quotation marks, as it is in a record.
+    """
     sent = request.headers.get("If-Match")
     if sent is None or sent.strip() == _ANY:
         return None if sent is None else [_ANY]
+    if _DIGEST.fullmatch(sent.strip()):
+        return [sent.strip().lower()]
     return [one.value for one in request.if_match or () if not one.is_weak and one.value != _ANY]
 
 

@@ -193,7 +193,8 @@ async def get_table(ctx: Context, kb_id: str) -> web.Response:
         (_CSV,),
         {
             "type": "string",
-            "description": "The first line names the columns: `document_id` or `path`, and fields.",
+            "description": "The first line names the columns: `document_id` or `path`, and fields; "
+            "`filename` is for who reads it.",
         },
         example="path,year,tags\ncontracts/2026/lease.pdf,2026,contract|signed\n",
     ),

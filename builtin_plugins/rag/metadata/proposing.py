@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -114,27 +113,15 @@ async def _ask(platform: Platform, base_id: str, task: _Task) -> Mapping[str, ob
     text = defused("\n\n".join(one.text for one in passages))[:_SHOWN]
     fields = json.dumps([_description_of(one) for one in task.fields], ensure_ascii=False)
     block = f'<text key="{key}">\n{defused(task.filename)}\n\n{text}\n</text key="{key}">'
-    stream = platform.hooks.ask_now(
-        inference.generate_text,
-        platform=platform,
-        messages=(
-            inference.ChatMessage("system", _RULES),
-            inference.ChatMessage("user", f"The fields: {fields}\n\n{block}"),
-        ),
-        model=await platform.hooks.ask(inference.choose_helper_model, platform=platform),
-        temperature=0.0,
+    answer = await inference.write_aside(
+        platform,
+        _RULES,
+        f"The fields: {fields}\n\n{block}",
         max_tokens=_TOKENS,
+        max_chars=_LONGEST,
         options={"response_format": {"type": "json_object"}},
     )
-    if stream is None:
-        return None
-    answer = ""
-    async with aclosing(stream) as pieces:
-        async for piece in pieces:
-            answer += piece if isinstance(piece, str) else ""
-            if len(answer) > _LONGEST:
-                break
-    return _object_in(answer)
+    return None if answer is None else _object_in(answer)
 
 
 def _description_of(field: FieldDefinition) -> dict[str, Any]:

@@ -27,7 +27,9 @@ from builtin_plugins.rag.services.identities import identity_at, path_in
 from builtin_plugins.rag.services.metadata import Layers, hold_base, read_layers, read_values, write_layers
 from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 
-_ID, _PATH = "document_id", "path"
+_ID, _PATH, _NAME = "document_id", "path", "filename"
+_OF_DOCUMENT: Final = (_ID, _PATH, _NAME)
+"""Columns that are no fields; the name is for who reads the table."""
 _SEPARATOR: Final = "|"
 _PART: Final = re.compile(r"(?:[^\\|]|\\.?)+")
 _DELIMITERS: Final = ",;\t"
@@ -39,8 +41,8 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t")
 begins so already.
 """
 
-_Row = tuple[tuple[str, str | None], Mapping[str, Sequence[FieldValue]]]
-"""A document's id and path, and its values."""
+_Row = tuple[tuple[str, str | None, str], Mapping[str, Sequence[FieldValue]]]
+"""A document's id, path and name, and its values."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ async def write_table(caller: Caller, kb_id: str) -> str:
 def _written(definitions: Sequence[FieldDefinition], rows: Sequence[_Row], names: Mapping[int, str]) -> str:
     target = io.StringIO(newline="")
     writer = csv.writer(target)
-    writer.writerow([_ID, _PATH, *(one.name for one in definitions)])
+    writer.writerow([*_OF_DOCUMENT, *(one.name for one in definitions)])
     for places, values in rows:
         cells = (_cell(one, values.get(one.name, ()), names) for one in definitions)
-        writer.writerow([*map(_harmless, (places[0], places[1] or "")), *cells])
+        writer.writerow([*(_harmless(one or "") for one in places), *cells])
     return target.getvalue()
 
 
@@ -81,7 +83,7 @@ def _read(session: Session, scope: Scope, kb_id: str) -> tuple[list[FieldDefinit
     definitions = [one for one in fields_of(session, kb_id).values() if not one.of_row]
     mine = (Document.knowledge_base_id == kb_id) & (Document.status != SUPERSEDED)
     query = (
-        select(Document.id, Document.identity)
+        select(Document.id, Document.identity, Document.filename)
         .where(mine, readable(scope))
         .order_by(Document.uploaded_at, Document.id)
     )
@@ -89,7 +91,7 @@ def _read(session: Session, scope: Scope, kb_id: str) -> tuple[list[FieldDefinit
     places = iter(session.execute(query).all())
     while some := list(islice(places, _AT_ONCE)):
         values = read_values(session, [row.id for row in some])
-        found += [((row.id, path_in(row.identity)), values.get(row.id, {})) for row in some]
+        found += [((row.id, path_in(row.identity), row.filename), values.get(row.id, {})) for row in some]
     return definitions, found
 
 
@@ -194,7 +196,7 @@ def _given(
     """The values of a row, by field; None for an empty cell."""
     found: dict[str, Any] = {}
     for name, cell in zip(columns, row, strict=True):
-        if name in (_ID, _PATH):
+        if name in _OF_DOCUMENT:
             continue
         text, definition = _original(cell), fields.get(name)
         if definition is not None and definition.many and text:
@@ -216,7 +218,7 @@ def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: P
     problems: list[tuple[int, str, str]] = []
     for name in table.columns:
         try:
-            if name not in (_ID, _PATH):
+            if name not in _OF_DOCUMENT:
                 given.field(name)
         except FieldRefused as error:
             problems.append((1, name, error.why))

@@ -15,7 +15,7 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import passage_of, plural
-from builtin_plugins.rag.questions.retrieval import named
+from builtin_plugins.rag.questions.retrieval import DocumentName, named
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.vectors.api import VECTORS, StoredPoint, searched_text
@@ -106,7 +106,7 @@ async def _added(
     points: list[tuple[api.RankedPassage, StoredPoint]] = []
     for one in missing:
         place = documents.get(one.document_id)
-        if place is not None and place[0] == one.knowledge_base_id:
+        if place is not None and place.knowledge_base_id == one.knowledge_base_id:
             point = await _point(platform, bases[one.knowledge_base_id].collection, one)
             points += [(one, point)] if point is not None else []
     if not points:
@@ -116,7 +116,7 @@ async def _added(
     made = await embed(platform, model, texts, "passage")
     cosines = (made.vectors @ retrieved.question.vectors[0]).tolist()
     return [
-        _ranked(one, point, documents[one.document_id][1], retrieved.question.similarity(cosine))
+        _ranked(one, point, documents[one.document_id], retrieved.question.similarity(cosine))
         for (one, point), cosine in zip(points, cosines, strict=True)
     ]
 
@@ -139,6 +139,7 @@ async def _point(platform: Platform, collection: str, passage: api.RankedPassage
     return None
 
 
-def _ranked(by: api.RankedPassage, point: StoredPoint, source: str, near: float) -> Passage:
+def _ranked(by: api.RankedPassage, point: StoredPoint, document: DocumentName, near: float) -> Passage:
     score, path = round(by.score, 6), tuple(by.path)
-    return passage_of(point, by.knowledge_base_id, source, score, near, graph=score, path=path)
+    kb_id, source, version = by.knowledge_base_id, document.filename, document.version
+    return passage_of(point, kb_id, source, score, near, graph=score, path=path, version=version)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.citation_support import count_citations
@@ -21,14 +23,19 @@ from kernel.sdk import Caller, Unavailable
 
 
 async def ask_measured(
-    caller: Caller, kb_id: str, text: str, configuration: api.AskConfiguration
+    caller: Caller,
+    kb_id: str,
+    text: str,
+    configuration: api.AskConfiguration,
+    metadata_filter: Mapping[str, Any] | None,
 ) -> api.MeasuredAnswer:
     """Ask a knowledge base that the caller may see. An answer that failed is reported as such.
 
     Raises KnowledgeBaseNotFound, Unprocessable.
     """
     base = await loading.knowledge_base(caller, kb_id)
-    request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
+    sent = {**asdict(configuration), "question": text, "metadata_filter": metadata_filter}
+    request = arguments_from_object(QueryRequest, sent)
     documents = await bound(caller, [base.id], FilterSource(request.metadata_filter))
     question = Question(caller, [base], request, documents, requests_hybrid=True)
     found: RetrievedPassages | Draft | None = None

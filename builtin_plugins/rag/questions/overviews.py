@@ -14,13 +14,15 @@ from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.matching import asked_words, quotable
 from builtin_plugins.rag.answering.quotations import QuotablePassage
 from builtin_plugins.rag.models import SUPERSEDED, Document
+from builtin_plugins.rag.passages import CitedVersion
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.vectors.api import VECTORS
 
 _LONGEST_KIND = 8
 _SHELVED: Sequence[Any] = (
-    *(Document.id, Document.knowledge_base_id, Document.filename, Document.uploaded_at, Document.version),
+    *(Document.id, Document.knowledge_base_id, Document.filename),
+    *(Document.uploaded_at, Document.version, Document.sha256),
 )
 """The columns of an `api.ShelvedDocument`."""
 
@@ -51,14 +53,7 @@ class QuestionShelf:
 
     async def latest(self, limit: int) -> Sequence[api.ShelvedDocument]:
         """See `api.DocumentShelf.latest`."""
-        columns = (
-            Document.id,
-            Document.knowledge_base_id,
-            Document.filename,
-            Document.uploaded_at,
-            Document.version,
-        )
-        newest = select(*columns).order_by(Document.uploaded_at.desc(), Document.id).limit(limit)
+        newest = select(*_SHELVED).order_by(Document.uploaded_at.desc(), Document.id).limit(limit)
         return [api.ShelvedDocument(*row) for row in await self._rows(newest)]
 
     async def opening(self, document: api.ShelvedDocument, limit: int) -> Sequence[QuotablePassage]:
@@ -68,7 +63,8 @@ class QuestionShelf:
         points, _ = await vectors.points(base.collection, document.document_id, limit, 0)
         if not points and question.request.as_of is not None:
             points, _ = await vectors.points(base.earlier_collection, document.document_id, limit, 0)
-        passages = [passage_of(one, base.id, document.name, 1.0, 0.0) for one in points]
+        version = CitedVersion(document.version, document.sha256, document.uploaded_at)
+        passages = [passage_of(one, base.id, document.name, 1.0, 0.0, version=version) for one in points]
         asked = asked_words(question.text, await question.language())
         return await in_thread(question.platform, quotable, asked, passages)
 

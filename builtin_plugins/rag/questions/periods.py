@@ -134,7 +134,7 @@ async def _answering(
     if found.passages and await is_supported(inquiry, _judged(found)):
         return found
     said = limiting.period.words
-    days = await _days_of(inquiry, found.passages, (VALID_UNTIL, *limiting.date_fields)) if said else {}
+    days = await days_of(inquiry, found.passages, (VALID_UNTIL, *limiting.date_fields)) if said else {}
     dated = replace(found, passages=[one for one in found.passages if one.document_id in days], first=())
     if said is None or not dated.passages:
         return None
@@ -153,7 +153,7 @@ async def _of_newest(
     inquiry: Inquiry, found: RetrievedPassages, limiting: LimitingPeriod
 ) -> RetrievedPassages:
     """Without the passages of older documents, where a newer one answers, too."""
-    days = await _days_of(inquiry, found.passages, limiting.date_fields)
+    days = await days_of(inquiry, found.passages, limiting.date_fields)
     best = max(one.score for one in found.passages)
     contending = {days[one.document_id] for one in found.passages if _contends(one, best, days)}
     for newest in sorted(contending, reverse=True)[:_MOST_TRIES]:
@@ -170,7 +170,7 @@ def _contends(passage: Passage, best: float, days: Mapping[str, float]) -> bool:
     return passage.document_id in days and passage.score >= best * _CONTENDER
 
 
-async def _days_of(
+async def days_of(
     inquiry: Inquiry, passages: Sequence[Passage], date_fields: Sequence[str]
 ) -> Mapping[str, float]:
     """The date of each passage's document, in seconds since 1970: from when it applies, else its own."""

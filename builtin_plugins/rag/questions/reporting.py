@@ -103,6 +103,8 @@ def _render(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Sh
         score=passage.score,
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
+        version=None if passage.version is None else passage.version.number,
+        sha256=None if passage.version is None else passage.version.sha256,
         page=passage.page,
         char_start=passage.char_start,
         char_end=passage.char_end,

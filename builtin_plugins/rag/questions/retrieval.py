@@ -14,7 +14,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection, reading_collection
-from builtin_plugins.rag.passages import Passage, RetrievedPassages
+from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
 from builtin_plugins.rag.questions.reporting import passage_of
@@ -109,9 +109,15 @@ _MORE = 4
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
-    select(*(_DOCUMENT.c.id, _DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.filename, _DOCUMENT.c.status)).where(
-        Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c)
-    )
+    select(
+        _DOCUMENT.c.id,
+        _DOCUMENT.c.knowledge_base_id,
+        _DOCUMENT.c.filename,
+        _DOCUMENT.c.status,
+        _DOCUMENT.c.version,
+        _DOCUMENT.c.sha256,
+        _DOCUMENT.c.uploaded_at,
+    ).where(Among(_DOCUMENT.c.id, bindparam("wanted", type_=Ids(String))), readable_by_binds(_DOCUMENT.c))
 )
 
 
@@ -299,10 +305,11 @@ async def _ranked_rows(
 
 
 class DocumentName(NamedTuple):
-    """The knowledge base and the file name of a document, and whether it is still being read."""
+    """The knowledge base, the file name and the version of a document; whether it is still being read."""
 
     knowledge_base_id: str
     filename: str
+    version: CitedVersion
     being_read: bool
 
 
@@ -310,15 +317,29 @@ async def named(platform: Platform, reader: Scope, documents: Iterable[str]) -> 
     """The names of the documents that the reader may read, by id."""
     rows = await platform.database.read(_NAMED.all, {**read_binds(reader), "wanted": list(documents)})
     return {
-        row["id"]: DocumentName(row["knowledge_base_id"], row["filename"], row["status"] == "processing")
+        row["id"]: DocumentName(
+            row["knowledge_base_id"],
+            row["filename"],
+            CitedVersion(row["version"], row["sha256"], row["uploaded_at"]),
+            row["status"] == "processing",
+        )
         for row in rows
     }
 
 
 def _of_hit(hit: Hit, document: DocumentName, question: Embedded) -> Passage:
     score, near = round(hit.score, 6), question.similarity(hit.cosine)
-    measured = {"matched": hit.words, "fused": score, "being_read": document.being_read}
-    return passage_of(hit.point, document.knowledge_base_id, document.filename, score, near, **measured)
+    return passage_of(
+        hit.point,
+        document.knowledge_base_id,
+        document.filename,
+        score,
+        near,
+        matched=hit.words,
+        fused=score,
+        version=document.version,
+        being_read=document.being_read,
+    )
 
 
 async def widened(platform: Platform, retrieved: RetrievedPassages) -> RetrievedPassages:

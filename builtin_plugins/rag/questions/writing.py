@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from typing import Any
 
 from builtin_plugins.inference import api as inference
@@ -22,6 +23,7 @@ from builtin_plugins.rag.filters.grammar import filter_as_sent
 from builtin_plugins.rag.methods import NO_RUNTIME
 from builtin_plugins.rag.passages import Draft, Passage, QuotedSpan, RetrievedPassages
 from builtin_plugins.rag.questions.compressing import compressed
+from builtin_plugins.rag.questions.periods import days_of
 from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.refusals import RefusalGate
 from builtin_plugins.rag.questions.reporting import (
@@ -84,7 +86,8 @@ async def extracted(
             text = name_refusal_in(await question.language(), name)
             question.trace.details["unknown_name"] = name
         elif measured.is_enough and measured.quotes:
-            text, kept = _cited(measured, retrieved)
+            days = await _days(question, measured, retrieved) if measured.differ else {}
+            text, kept = _cited(measured, retrieved, days)
             if measured.differ:
                 text = f"{difference_in(await question.language())} {text}"
                 question.trace.details["documents_differ"] = True
@@ -95,10 +98,22 @@ async def extracted(
     yield Draft(text, kept)
 
 
-def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
+async def _days(question: Question, measured: api.Support, retrieved: RetrievedPassages) -> dict[str, date]:
+    """The date of each quoted document: from when it applies, else its own, else that of its upload."""
+    quoted = [retrieved.judged[quote.passage] for quote in measured.quotes]
+    fields = [base.date_field for base in question.bases if base.date_field is not None]
+    known = await days_of(question, quoted, fields)
+    days = {one.document_id: one.version.uploaded_at.date() for one in quoted if one.version is not None}
+    return days | {one: datetime.fromtimestamp(seconds, UTC).date() for one, seconds in known.items()}
+
+
+def _cited(
+    measured: api.Support, retrieved: RetrievedPassages, days: Mapping[str, date]
+) -> tuple[str, Sequence[Passage]]:
     """The quotations, each with the number of its source, and the sources.
 
-    Where documents contradict each other, or several could be meant, each quotation says whose it is.
+    Where documents contradict each other, or several could be meant, each quotation says whose it is, with
+    the document's day if it is among `days`.
     """
     judged, shown = retrieved.judged, list(retrieved.passages)
     is_named = measured.differ or any(
@@ -113,7 +128,8 @@ def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Se
         item = judged[quote.passage]
         number = place_of(item, shown)
         if number is not None:
-            whose = f"{item.source}: " if is_named else ""
+            day = days.get(item.document_id)
+            whose = "" if not is_named else f"{item.source}: " if day is None else f"{item.source} ({day}): "
             texts.append(f"{whose}{quoted(quote.text)} [{number}]")
             place = CitedPlace(item.page_at(quote.start), item.section_at(quote.start))
             places.setdefault(number, place)

@@ -46,6 +46,7 @@ _SOME_PIPELINES = Prepared(_PIPELINES.where(Among(_PIPELINE.c.id, bindparam("wan
 ENTRY: Sequence[Any] = (
     *(_DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.id.label("document_id"), _DOCUMENT.c.filename.label("name")),
     *(_DOCUMENT.c.content_type, _DOCUMENT.c.size_bytes, _DOCUMENT.c.uploaded_at),
+    *(_DOCUMENT.c.version, _DOCUMENT.c.sha256, _DOCUMENT.c.superseded_at),
 )
 """The columns of a `api.DocumentEntry`."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from contextlib import aclosing
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import defused
@@ -68,21 +67,7 @@ async def _written(platform: Platform, llm_model: str | None, texts: Sequence[st
     key = secrets.token_hex(6)
     shown = (defused(text)[: _SHOWN // len(texts)] for text in texts)
     blocks = "\n\n".join(f'<text key="{key}">\n{text}\n</text key="{key}">' for text in shown)
-    stream = platform.hooks.ask_now(
-        inference.generate_text,
-        platform=platform,
-        messages=(inference.ChatMessage("system", _RULES), inference.ChatMessage("user", blocks)),
-        model=llm_model or await platform.hooks.ask(inference.choose_helper_model, platform=platform),
-        temperature=0.0,
-        max_tokens=_TOKENS,
-        options={},
+    text = await inference.write_aside(
+        platform, _RULES, blocks, model=llm_model, max_tokens=_TOKENS, max_chars=MOST_CHARS
     )
-    if stream is None:
-        return None
-    text = ""
-    async with aclosing(stream) as pieces:
-        async for piece in pieces:
-            text += piece if isinstance(piece, str) else ""
-            if len(text) > MOST_CHARS:
-                break
-    return " ".join(text.split())[:MOST_CHARS] or None
+    return " ".join((text or "").split())[:MOST_CHARS] or None

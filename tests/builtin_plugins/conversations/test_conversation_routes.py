@@ -24,7 +24,15 @@ from tests.builtin_plugins.conversations.talk_support import (
     shared_with,
     turns,
 )
-from tests.builtin_plugins.rag.rag_support import ask, ask_raw, make_pipeline, problems, somebody
+from tests.builtin_plugins.rag.rag_support import (
+    ask,
+    ask_raw,
+    make_base,
+    make_pipeline,
+    problems,
+    somebody,
+)
+from tests.builtin_plugins.rag.test_versions import NEW, OLD, QUESTION, placed, put
 from tests.fakes.deleting import delete_account
 from tests.fakes.keeping import Keeper
 from tests.fakes.loaded_once import LoadedOnce
@@ -47,6 +55,20 @@ class TestKeeping:
         quotes = answer["sources"][0]["quotes"]
         assert quotes and turn["sources"][0]["quotes"] == quotes
         assert (turn["model_used"], turn["method"]) == ("extractive", "standard")
+
+    async def test_a_citation_names_its_version(self, talk: Talk) -> None:
+        """And that a newer one took its place."""
+        ann = await somebody(talk.running)
+        base, mine = await make_base(ann), fresh()
+        old = await placed(talk.running, await put(ann, base, "travel.md", OLD))
+        pipeline = await make_pipeline(ann, base)
+        await ask(ann, pipeline, QUESTION, conversation_id=mine)
+        [source] = (await turns(ann, mine))[0]["sources"]
+        assert (source["version"], source["sha256"], source["superseded_at"]) == (1, old["sha256"], None)
+        await placed(talk.running, await put(ann, base, "travel.md", NEW))
+        [source] = (await turns(ann, mine))[0]["sources"]
+        assert (source["version"], source["sha256"]) == (1, old["sha256"])
+        assert source["superseded_at"] is not None
 
     async def test_the_list(self, talk: Talk) -> None:
         """Id, time, last and first question; the latest first; only what the caller began."""

@@ -27,6 +27,23 @@ class Agreeing(SayingModel):
         return "It is so [1]." if "Question:" in asked else asked
 
 
+async def test_only_some_documents_are_measured(start_platform: Start) -> None:
+    """By the filter of a configuration, which `auto` never takes; one that can't be ends the run with why."""
+    running = await start_platform(
+        "rag_methods", "extractive_answers", HashEmbeddings(), Agreeing(), EvaluationPlugin
+    )
+    ann, base = await nordlys(running)
+    questions, none = await make_set(ann, base), {"type": "eq", "key": "filename", "value": "none.md"}
+    run = await measure(running, ann, questions, {**CHEAP, "metadata_filter": none}, DEAR)
+    nothing, everything = (one["measures"]["recall@5"]["mean"] for one in run["summaries"])
+    assert (nothing, everything > 0.5) == (0, True)
+    assert run["summaries"][0]["label"] == "standard hybrid filter k10"
+    assert {one["best"] for one in run["choices"].values()} == {"hyde hybrid k10"}
+    wrong = {**CHEAP, "metadata_filter": {"type": "eq", "key": "nothing", "value": 1}}
+    failed = await measure(running, ann, questions, wrong)
+    assert failed["status"] == "failed" and "nothing" in failed["error"]
+
+
 async def test_the_cheapest_of_equals(start_platform: Start) -> None:
     """The dearer way, named first, finds the same: the cheaper is taken, and the decision has the figures.
 

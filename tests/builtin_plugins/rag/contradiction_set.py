@@ -228,6 +228,62 @@ faq.md | faq-new.md
 """
 
 
+IN_OTHER_WORDS = """
+travel-rules.md | staff-handbook.md
+! A hotel in Bergen may cost up to 185 euro per night.
+  For an overnight stay in Bergen we refund at most 210 euro.
+! Receipts must be handed in within 14 days after the trip.
+  You have 30 days after returning to submit your receipts.
+= Meals on a journey are refunded up to 40 euro a day.
+  The canteen offers lunch for 8 euro every day.
+
+leave.md | welcome.md
+! Every employee has 25 days of leave a year.
+  New colleagues can look forward to 28 days of holiday each year.
+= Leave must be requested 4 weeks in advance.
+  The first 4 weeks are spent in the training centre.
+
+safety.md | workshop.md
+! Helmets must be worn everywhere in the hall.
+  In the hall nobody has to wear a helmet.
+! The alarm in the hall is tested every 6 months.
+  Once every 12 months we test the hall's alarm.
+= Gloves are changed after 40 hours of use.
+  The lathe is oiled after 40 hours of use, the drill after 60.
+
+passwords.md | it-start.md
+! A password needs at least 10 characters.
+  Passwords shorter than 14 characters are not accepted.
+! Backups are kept for 30 days.
+  We delete every backup after 90 days.
+= Private phones may be used in the guest network.
+  The guest network reaches 50 metres from the entrance.
+
+opening.md | visitors.md
+! The office opens at 8:30 on working days.
+  On working days our doors open at 9:00.
+! Visitors may park in the yard.
+  There is no parking for visitors in the yard.
+= The museum next door opens at 10:00 on working days.
+  The library in Bergen closes at 18:00 on working days.
+
+urlaub.md | willkommen.md
+! Der Anspruch auf Urlaub beträgt 28 Tage im Jahr.
+  Alle Beschäftigten bekommen jährlich 30 Urlaubstage.
+! Die Probezeit dauert 6 Monate.
+  Nach einer Probezeit von 3 Monaten wird man fest angestellt.
+= Das Büro in Bergen hat 12 Plätze.
+  Das Büro in Oslo hat 20 Plätze.
+
+conges.md | accueil.md
+! La demande de congé doit être déposée 15 jours avant le départ.
+  Il faut demander ses congés au moins 30 jours à l'avance.
+= Le parking de Bergen compte 40 places.
+  Le parking d'Oslo compte 60 places.
+"""
+"""Sentences in other words; not alike enough for rules."""
+
+
 class PairOfDocuments(NamedTuple):
     """Two documents by name, with the sentences of each, and those that contradict each other."""
 

@@ -271,7 +271,8 @@ async def test_a_table_goes_out_and_comes_in(running: Running, ann: Actor, base:
     path = f"{BASES}/{base}/metadata.csv"
     table = (await ann.get(path)).body.decode()
     lines = table.splitlines()
-    assert lines[0].startswith("document_id,path,tags,title")
+    assert lines[0].startswith("document_id,path,filename,tags,title")
+    assert f"{second},,c.md," in table  # a person reads names, not ids
     assert ("a/b.md" in lines[1], "'=1+1" in lines[1], "x\\|y|z" in lines[2]) == (True, True, True)
 
     async def send_table(text: str) -> Reply:

@@ -9,7 +9,15 @@ import pytest
 import pytest_asyncio
 
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline, somebody
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    ask,
+    ingest,
+    make_base,
+    make_pipeline,
+    path_of,
+    somebody,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -23,6 +31,7 @@ class TwoOfThree:
 
     ann: Actor
     pipeline: str
+    bases: tuple[str, str]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -36,7 +45,7 @@ async def shelf(running: Running) -> TwoOfThree:
         (bob, hidden, "secret-plans.md", "# Plans\n\nThe secret plans of Bob.\n"),
     ):
         assert (await ingest(running, actor, base, name, text))["status"] == "completed"
-    return TwoOfThree(ann, await make_pipeline(ann, one, other))
+    return TwoOfThree(ann, await make_pipeline(ann, one, other), (one, other))
 
 
 async def test_documents_are_counted(shelf: TwoOfThree) -> None:
@@ -104,10 +113,21 @@ async def test_what_is_no_document_is_searched_for(shelf: TwoOfThree) -> None:
 
 
 async def test_documents_that_contradict_each_other_are_both_quoted(shelf: TwoOfThree) -> None:
-    answer = await ask(shelf.ann, shelf.pipeline, "How much may a hotel in Oslo cost per night?")
+    """Each with the day from which it applies, or that of its upload."""
+    question = "How much may a hotel in Oslo cost per night?"
+    answer = await ask(shelf.ann, shelf.pipeline, question)
     assert answer["method_details"]["documents_differ"] is True
-    for name, price in (("rules-2025.md", "185"), ("rules-2026.txt", "210")):
-        number = next(at for at, one in enumerate(answer["sources"], 1) if one["source"] == name)
-        assert (
-            f"{name}: A hotel in Oslo may cost up to {price} euro per night. [{number}]" in answer["answer"]
-        )
+    days, place = dict[str, str](), ""
+    for base in shelf.bases:
+        for one in (await shelf.ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]:
+            days[one["filename"]] = one["uploaded_at"][:10]
+            if one["filename"] == "rules-2026.txt":
+                place = path_of(base, one["document_id"], "/metadata")
+    for _ in range(2):
+        for name, price in (("rules-2025.md", "185"), ("rules-2026.txt", "210")):
+            number = next(at for at, one in enumerate(answer["sources"], 1) if one["source"] == name)
+            said = f"{name} ({days[name]}): A hotel in Oslo may cost up to {price} euro per night. [{number}]"
+            assert said in answer["answer"]
+        days["rules-2026.txt"] = "2026-01-01"
+        assert (await shelf.ann.patch(place, json={"valid_from": "2026-01-01"})).status == 200
+        answer = await ask(shelf.ann, shelf.pipeline, question)

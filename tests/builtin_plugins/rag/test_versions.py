@@ -108,6 +108,21 @@ async def test_an_earlier_version_can_be_opened_as_it_was(running: Running, ann:
     assert ([one["document_id"] for one in page["items"]], page["total"]) == ([first["document_id"]], 2)
 
 
+async def test_a_citation_names_its_version(running: Running, ann: Actor, base: str) -> None:
+    """Its number and the digest of its file, in searches and answers, of replaced versions, too."""
+    first = await placed(running, await put(ann, base, "a/b.md", OLD))
+    later = (await record(ann, base, first["document_id"]))["completed_at"]
+    second = await placed(running, await put(ann, base, "a/b.md", NEW))
+    for document, sent in ((first, {"as_of": later}), (second, {})):
+        wanted = (document["version"], document["sha256"])
+        found = await ann.post(f"{BASES}/{base}/search", json={"question": QUESTION, **sent})
+        assert [(one["version"], one["sha256"]) for one in found.json()["items"]] == [wanted]
+        made = await ann.post("/v1/rag/pipeline", json={"name": "P", "knowledge_base_ids": [base]})
+        place = f"/v1/rag/pipeline/{made.json()['pipeline_id']}/query"
+        answer = (await ann.post(place, json={"question": QUESTION, **sent})).json()
+        assert [(one["version"], one["sha256"]) for one in answer["sources"]] == [wanted]
+
+
 async def test_the_same_bytes_are_no_new_version(running: Running, ann: Actor, base: str) -> None:
     first = await placed(running, await put(ann, base, "a.md", OLD))
     again = await put(ann, base, "a.md", OLD)
@@ -207,6 +222,8 @@ async def test_expectations_of_the_present_version(running: Running, ann: Actor,
     assert shown.json()["document_id"] == first["document_id"]
     second = await put(ann, base, "a.md", NEW, If_Match=shown.headers["ETag"])
     assert (second.status, second.json()["version"]) == (202, 2)
+    third = await put(ann, base, "a.md", OLD, If_Match=second.json()["sha256"])  # as a record has it
+    assert (third.status, third.json()["version"]) == (202, 3)
 
 
 async def test_a_path_that_nobody_uploaded_is_not_found(ann: Actor, base: str) -> None:

@@ -134,6 +134,54 @@ Qui a écrit 1984 ?	today
 谁写了1984？	today
 Who wrote the report in 2025?	within	2025-01-01	2026-01-01
 Who wrote the report of 2025?	within	2025-01-01	2026-01-01
+What did a hotel cost before the merger of 2024?	before		2024-01-01
+What did a hotel cost before the 2024 merger?	before		2024-01-01
+What has a hotel cost since the merger of 2024?	since	2024-01-01
+What did a hotel cost after the merger in 2024?	since	2025-01-01
+Was kostete ein Hotel vor der Fusion 2024?	before		2024-01-01
+Was kostete ein Hotel vor der Fusion von 2024?	before		2024-01-01
+Was kostete ein Hotel vor der Fusion im Jahr 2024?	before		2024-01-01
+Was kostet ein Hotel seit der Fusion 2024?	since	2024-01-01
+Was kostete ein Hotel nach der Fusion 2024?	since	2025-01-01
+Was galt vor allem 2024?	within	2024-01-01	2025-01-01
+Combien coûtait un hôtel avant la fusion de 2024 ?	before		2024-01-01
+Combien coûtait un hôtel avant l'acquisition de 2024 ?	before		2024-01-01
+Combien coûte un hôtel depuis la fusion de 2024 ?	since	2024-01-01
+Combien coûtait un hôtel après la fusion de 2024 ?	since	2025-01-01
+¿Cuánto costaba un hotel antes de la fusión de 2024?	before		2024-01-01
+¿Cuánto cuesta un hotel desde la fusión de 2024?	since	2024-01-01
+¿Cuánto costaba un hotel después de la fusión de 2024?	since	2025-01-01
+Quanto costava un hotel prima della fusione del 2024?	before		2024-01-01
+Quanto costava un hotel prima dell'acquisizione del 2024?	before		2024-01-01
+Quanto costava un hotel dopo la fusione del 2024?	since	2025-01-01
+Quanto costa un hotel da marzo?	since	2026-03-01
+Quanto costa un hotel da marzo 2025?	since	2025-03-01
+Quanto costa un hotel dal 2025?	since	2025-01-01
+Quanto custava um hotel antes da fusão de 2024?	before		2024-01-01
+Quanto custava um hotel depois da fusão de 2024?	since	2025-01-01
+Quanto custa um hotel desde a fusão de 2024?	since	2024-01-01
+Quanto custa um hotel desde março?	since	2026-03-01
+Сколько стоила гостиница до слияния 2024 года?	before		2024-01-01
+Сколько стоила гостиница до слияния в 2024 году?	before		2024-01-01
+Сколько стоила гостиница после слияния 2024 года?	since	2025-01-01
+Сколько стоит гостиница с марта?	since	2026-03-01
+Что действует до конца 2026 года?	today
+2024年合并之前酒店多少钱？	before		2024-01-01
+2024年合并之后酒店多少钱？	since	2025-01-01
+2024年的政策以前是什么？	within	2024-01-01	2025-01-01
+كم كان سعر الفندق قبل اندماج عام 2024؟	before		2024-01-01
+كم كان سعر الفندق قبل الاندماج في 2024؟	before		2024-01-01
+2024 के विलय से पहले होटल का दाम क्या था?	before		2024-01-01
+2024'teki birleşmeden önce otel ne kadardı?	before		2024-01-01
+2024 birleşmesinden önce otel ne kadardı?	before		2024-01-01
+Giá khách sạn trước khi sáp nhập năm 2024 là bao nhiêu?	before		2024-01-01
+โรงแรมราคาเท่าไรก่อนการควบรวมกิจการปี 2024	before		2024-01-01
+Which contract was signed by the board in 2024?	within	2024-01-01	2025-01-01
+Who wrote the report with the figures of 2024?	within	2024-01-01	2025-01-01
+Was kostet ein Hotel nach der Richtlinie von 2024?	within	2024-01-01	2025-01-01
+D'après la directive de 2024, combien coûte un hôtel ?	within	2024-01-01	2025-01-01
+Was the rule in force before the end of 2024?	before		2025-01-01
+La prima versione del 2024 che dice?	within	2024-01-01	2025-01-01
 """
 UNSEEN = """
 Which travel rules applied in 2022?	within	2022-01-01	2023-01-01
@@ -259,6 +307,12 @@ Bảng giá này có hiệu lực đến ngày 31 tháng 12 năm 2025.		2025-12-
 The company was founded on 1 July 1998.
 From 2024 we have offices in Bergen.
 The offer applies from Monday.
+With effect from 1 July 2026, a hotel costs 210 euro.	2026-07-01
+Mit Wirkung vom 1. Juli 2026 kostet ein Hotel 210 Euro.	2026-07-01
+Avec effet au 1er juillet 2026, un hôtel coûte 210 euros.	2026-07-01
+Con efectos desde el 1 de julio de 2026, un hotel cuesta 210 euros.	2026-07-01
+Con effetto dal 1º luglio 2026 un hotel costa 210 euro.	2026-07-01
+Lease: valid from 1 July 2026 through 30 June 2027.	2026-07-01	2027-06-30
 """
 
 

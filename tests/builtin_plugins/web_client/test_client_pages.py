@@ -202,6 +202,7 @@ async def test_a_source_that_has_changed_since(site: Running, visitor: Visitor) 
     assert sent.status == 202, sent.body
     await completed(ana, f"/v1/rag/knowledge-bases/{base}/documents/{sent.json()['document_id']}")
     await page.reload()
+    await expect(page.locator(".sources")).to_contain_text("changed since")
     await page.get_by_role("button", name="Source 1: handbook.md").click()
     viewer = page.get_by_role("complementary", name=re.compile("Source 1"))
     await expect(viewer.get_by_text("This document has changed since.")).to_be_visible()

@@ -117,6 +117,7 @@ function Sources({ turn, onShow }) {
             <span class="source-number">${source.number ?? index + 1}</span><span class="clip">${source.source}</span>
             ${whereIs(source) && html`<small>${whereIs(source)}</small>`}
             ${source.being_read && html`<small>${t("still being read")}</small>`}
+            ${source.superseded_at && html`<small class="changed">${t("changed since")}</small>`}
           </button>
         </li>`,
       )}

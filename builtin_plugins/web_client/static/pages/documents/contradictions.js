@@ -6,24 +6,27 @@ import { useAction, useResource } from "../../lib/resource.js";
 import { Link, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { dateTime, day, number, plural, t } from "../../lib/words.js";
-import { Button, Empty, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
+import { Badge, Button, Empty, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
 import { apart } from "./difference.js";
 import { Upkeep, useUpkeep } from "./upkeep.js";
 
 const AT_ONCE = 50;
+const CALLS = 100;
 
 export default function Contradictions({ base: id }) {
   const offset = Number(query.value.get("offset")) || 0;
   const base = useResource((signal) => api.knowledgeBase({ kb_id: id, signal }), [id]);
   const found = useResource((signal) => api.contradictions({ kb_id: id, query: { limit: AT_ONCE, offset }, signal }), [id, offset]);
   const upkeep = useUpkeep(id, found.reload);
-  const compare = useAction(() => api.findContradictions({ kb_id: id }).then(upkeep.reload));
+  const compare = useAction((calls) => api.findContradictions({ kb_id: id, body: { model_calls: calls } }).then(upkeep.reload));
   const mine = base.data !== null && owns(base.data);
   return html`<div class="page">
     <${Head} title=${t("Contradictions")} about=${base.data?.name} back=${{ to: `/documents/${id}`, title: t("Documents") }}>
-      ${mine && html`<${Button} kind="primary" busy=${compare.busy || upkeep.going.length > 0} onClick=${compare.run}>${t("Compare the documents")}<//>`}
+      ${mine && html`<${Button} kind="primary" busy=${compare.busy || upkeep.going.length > 0} onClick=${() => compare.run(0)}>${t("Compare the documents")}<//>`}
     <//>
     <p class="muted">${t("Sentences of documents about the same thing that differ only in a number, a date or a “not”. You see what you may read.")}</p>
+    ${mine && found.data?.has_model && html`<div class="row"><p class="muted">${t("The model can look for contradictions in other words, with up to {n} calls. It may be wrong.", { n: number(CALLS) })}</p>
+      <${Button} small disabled=${compare.busy || upkeep.going.length > 0} onClick=${() => compare.run(CALLS)}>${t("Ask the model, too")}<//></div>`}
     <${Failure} error=${compare.error ?? base.error} />
     <${Upkeep} upkeep=${upkeep} />
     <${Loaded} of=${found}>${(report) => html`<${Report} base=${id} report=${report} offset=${offset} />`}<//>
@@ -45,8 +48,10 @@ function Report({ base, report, offset }) {
 }
 
 function Pair({ base, item }) {
-  const [older, newer] = apart(item.older.text, item.newer.text);
-  return html`<div class="change"><${Side} base=${base} of=${item.older}>${older}<//><${Side} base=${base} of=${item.newer}>${newer}<//></div>`;
+  const byModel = item.found_by === "model";
+  const [older, newer] = byModel ? [item.older.text, item.newer.text] : apart(item.older.text, item.newer.text);
+  return html`${byModel && html`<p><${Badge}>${t("Found by the model")}<//></p>`}
+    <div class="change"><${Side} base=${base} of=${item.older}>${older}<//><${Side} base=${base} of=${item.newer}>${newer}<//></div>`;
 }
 
 function Side({ base, of, children }) {
