@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
@@ -109,21 +109,23 @@ def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str 
     columns = (Document.id, Document.identity, Document.audience_id)
     rows = session.execute(select(*columns).where(mine, which).order_by(Document.id).with_for_update()).all()
     changed = {row.identity or row.id for row in rows if row.audience_id not in (audience, TRASH)}
-    level, done = [row.id for row in rows], set[str]()
+    level = {row.id: row.audience_id for row in rows}
+    done = set[str]()
     while level:
         done.update(level)
-        inner: set[str] = set()
-        for some in _portions(level):
-            other = Document.audience_id.is_distinct_from(audience)
-            kept = Document.audience_id.is_distinct_from(TRASH)
-            these = update(Document).where(Document.id.in_(some), other, kept)
+        others = [one for one, had in level.items() if had not in (audience, TRASH)]
+        for some in _portions(others):
+            these = update(Document).where(Document.id.in_(some))
             session.execute(these.values(audience_id=audience))
-            trashed = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
-            session.execute(trashed.values(audience_id=audience))
             if audience is not None:
                 _release_jobs(session, some)
-            inner.update(_members(session, mine, some))  # also of those that had it: their members may not
-        level = sorted(inner - done)
+        for some in _portions([one for one, had in level.items() if had == TRASH]):
+            trashed = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
+            session.execute(trashed.values(audience_id=audience))
+        inner: dict[str, str | None] = {}
+        for some in _portions(sorted(level)):  # also of those that had it: their members may not
+            inner |= _members(session, mine, some)
+        level = {one: had for one, had in inner.items() if one not in done}
     return len(changed)
 
 
@@ -134,12 +136,14 @@ def _release_jobs(session: Session, ids: Sequence[str]) -> None:
     session.execute(update(JobRecord).where(owned).values(owner_id=None))
 
 
-def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) -> list[str]:
-    """The documents that came out of these, with their versions, locked."""
-    inside = mine & Document.parent_id.in_(ids)
-    same = mine & Document.identity.in_(select(Document.identity).where(inside))
-    either = select(Document.id).where(or_(inside, same)).order_by(Document.id)
-    return list(session.scalars(either.with_for_update()))
+def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) -> dict[str, str | None]:
+    """The documents that came out of these, with their versions, locked: their audiences by id."""
+    columns = select(Document.id, Document.identity, Document.audience_id).order_by(Document.id)
+    # By the parent alone: with the knowledge base as well, SQLite reads all of its documents.
+    rows = session.execute(columns.where(Document.parent_id.in_(ids)).with_for_update()).all()
+    for some in _portions(sorted({row.identity for row in rows if row.identity is not None})):
+        rows += session.execute(columns.where(mine, Document.identity.in_(some)).with_for_update()).all()
+    return {row.id: row.audience_id for row in rows}
 
 
 def set_members(unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -> int:

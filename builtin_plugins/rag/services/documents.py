@@ -134,7 +134,7 @@ def _add(
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
         if guarding is None:  # what a plugin keeps in step with its source is in its own report
             _note_upload(unit, caller, document)
-    names = identities.same_name(unit.session, scope, document)
+    names = [] if guarding is not None else identities.same_name(unit.session, scope, document)
     metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
