@@ -36,7 +36,8 @@ UNVERIFIED, UNKNOWN = 20, 20
 STEPS, CHANGES, ASKED = 3, 60, 20
 REVOCATIONS = 4
 MOST_SECONDS = 60.0
-PATIENCE = 600.0
+PATIENCE, PATIENCE_EACH = 600.0, 0.2
+"""Seconds that a run may take, and more for each document."""
 
 
 class Office(Intranet):
@@ -165,10 +166,13 @@ async def test_a_day_of_changed_permissions_and_kills(
             await keeper.share()
             await keeper.add_guarded(str(place.make_url("/")))
             asker, questions, differences = Asker(server, session, keeper), 0, 0
+            patience = PATIENCE + PATIENCE_EACH * len(office.texts)
+            began, took = time.monotonic(), list[float]()
             for step in range(STEPS):
                 await asyncio.sleep(chance.uniform(0.0, 1.0))  # the random moment itself
                 server.kill_worker()
-                ended = await keeper.end(PATIENCE)
+                ended = await keeper.end(patience)
+                took.append(time.monotonic() - began)
                 assert ended["state"] == "done", ended
                 for person in chance.sample(sorted(tokens), ASKED):
                     proven = int(person.removeprefix("person-")) >= UNVERIFIED
@@ -178,14 +182,18 @@ async def test_a_day_of_changed_permissions_and_kills(
                 assert differences == 0, f"after step {step}"
                 for _ in range(CHANGES):
                     office.change()
+                began = time.monotonic()
                 await keeper.begin()
-            await keeper.end(PATIENCE)
+            await keeper.end(patience)
             delays = [await _revoked(office, asker, tokens, chance) for _ in range(REVOCATIONS)]
-            before = office.fetched_bytes
+            before, began = office.fetched_bytes, time.monotonic()
             await keeper.begin()
-            still = await keeper.end()
+            still = await keeper.end(patience)
+            took.append(time.monotonic() - began)
             fetched = office.fetched_bytes - before
             shown = ", ".join(f"{delay:.1f}" for delay in delays)
+            times = ", ".join(f"{seconds:.1f}" for seconds in took)
+            sys.stdout.write(f"\n{len(office.texts)} documents, runs of {times} s")
             sys.stdout.write(
                 f"\n{differences} differences in {questions} questions; revoked after {shown} s; "
             )
