@@ -39,6 +39,8 @@ MOST_SECONDS = 60.0
 PATIENCE, PATIENCE_EACH = 600.0, 0.2
 """Seconds that a run may take, and more for each document."""
 
+LONG_TOKENS = {"JWT_EXPIRATION_MINUTES": "600"}
+
 
 class Office(Intranet):
     """An intranet in which people work."""
@@ -109,7 +111,7 @@ class Office(Intranet):
 
 async def _accounts(start_platform: Start, home: Path) -> Mapping[str, str]:
     """Tokens by person: of most, the address is proven; some have no account."""
-    running = await start_platform("rag", home=home, role="tool")
+    running = await start_platform("rag", home=home, role="tool", env=LONG_TOKENS)
     tokens = running.platform.resource(TOKENS)
 
     def write(unit: Unit) -> dict[str, str]:
@@ -155,7 +157,7 @@ async def test_a_day_of_changed_permissions_and_kills(
     chance = random.Random(seed)
     office = Office(chance, request.config.getoption("source_documents"))
     tokens = await _accounts(start_platform, platform_home)
-    environment = paced(tmp_path / "packages")
+    environment = {**paced(tmp_path / "packages"), **LONG_TOKENS}
     environment["PYTHONPATH"] += os.pathsep + intranet_package(tmp_path / "more")
     server = Server(platform_home, None, plugins=("rag", "sources"), **environment)
     async with TestServer(office.application()) as place, aiohttp.ClientSession() as session:
