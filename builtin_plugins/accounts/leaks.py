@@ -20,7 +20,7 @@ from kernel.sdk import Account, Finding, Platform, Principal, Scope, scope_of
 
 _MOST_ACCOUNTS: Final = 1_000
 _MOST_SECONDS: Final = 30.0
-_MOST_NAMED: Final = 20
+_MOST_NAMED: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,8 +169,8 @@ async def test_what_is_taken_away_is_found_no_longer(
     _report("watched folder, list of access changed", watched, AT_MOST)
     _report("push, grant taken", pushed, AT_MOST)
     _report("push, group left", left, AT_MOST)
-    _report(f"read every {INTERVAL} s, grant taken", polled, INTERVAL + 2 * LOOKS)
-    _report(f"read every {INTERVAL} s, group left", grouped, INTERVAL + 2 * LOOKS)
+    _report(f"read every {INTERVAL} s, grant taken", polled, INTERVAL + LOOKS)
+    _report(f"read every {INTERVAL} s, group left", grouped, INTERVAL + LOOKS)
 
 
 def _allow(file: Path, user: int, bits: int) -> None:

@@ -26,6 +26,7 @@ _LATEST: Final = 6
 _PASSAGES: Final = 8
 """Passages of each that are read."""
 _SHORTEST, _LONGEST = 4, 70
+_FILENAME: Any = Document.__table__.c.filename
 
 
 async def find_by_name(caller: Caller, text: str, limit: int) -> list[NamedDocument]:
@@ -46,7 +47,7 @@ def _documents_by_name(
         )
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
         .where(scope.sees(KnowledgeBase), readable(scope), CURRENT)
-        .where(*(has_part(Document.filename, "contains", word) for word in words))
+        .where(*(has_part(_FILENAME, "contains", word) for word in words))
         .order_by(Document.uploaded_at.desc(), Document.id)
         .limit(limit)
     )

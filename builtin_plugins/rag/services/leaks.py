@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, false, func, select, true
 from sqlalchemy.orm import Session
 
 from builtin_plugins.accounts.api import OwnedRows, ReadableRows, StoredReader, compare_reads
@@ -29,8 +29,6 @@ from builtin_plugins.rag.rights.reading import readable_documents
 from kernel.sdk import Finding, Platform, Scope
 
 _MOST_DOCUMENTS: Final = 100_000
-_FIRST, _LAST = "", "~"
-"""Ids are between these."""
 
 
 class StoredDocuments:
@@ -42,14 +40,15 @@ class StoredDocuments:
 
     def __init__(self, session: Session) -> None:
         self._bases = OwnedRows(session, KnowledgeBase)
-        self._first = _FIRST
-        total = session.scalar(select(func.count()).select_from(Document)) or 0
-        if total > _MOST_DOCUMENTS:
-            self._first = str(uuid.uuid4())
         columns = (*(Document.id, Document.knowledge_base_id), *(Document.identity, Document.parent_id))
-        query = select(*columns, Document.audience_id).where(Document.id >= self._first)
-        rows = session.execute(query.order_by(Document.id).limit(_MOST_DOCUMENTS)).all()
-        self._last = rows[-1].id if total > _MOST_DOCUMENTS and rows else _LAST
+        query = select(*columns, Document.audience_id).order_by(Document.id)
+        self._sample: ColumnElement[bool] = true()
+        if (session.scalar(select(func.count()).select_from(Document)) or 0) > _MOST_DOCUMENTS:
+            query = query.where(Document.id >= str(uuid.uuid4())).limit(_MOST_DOCUMENTS)
+            rows = session.execute(query).all()
+            self._sample = Document.id.between(rows[0].id, rows[-1].id) if rows else false()
+        else:
+            rows = session.execute(query).all()
         self._kinds = _by_readers(session, rows)
         self._read_audiences(session)
 
@@ -64,8 +63,7 @@ class StoredDocuments:
 
     def read(self, session: Session, scope: Scope) -> set[str]:
         """See `ReadableRows`."""
-        some = Document.id.between(self._first, self._last)
-        return set(session.scalars(readable_documents(scope).where(some)))
+        return set(session.scalars(readable_documents(scope).where(self._sample)))
 
     def _read_audiences(self, session: Session) -> None:
         rows = session.execute(select(Audience.id, Audience.everybody)).all()
