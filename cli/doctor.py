@@ -25,7 +25,8 @@ app = App()
     epilog=examples(
         ("platformctl doctor", "check everything; nothing is changed"),
         ("platformctl doctor --json", "as JSON"),
-        ("platformctl doctor --leaks", "is anything read here that its source forbids?"),
+        ("platformctl doctor --leaks", "does anybody read what they may not?"),
+        ("platformctl doctor --leaks SOURCE", "the same, of one source alone"),
         after="The exit code is 1 if a check failed, and 0 if there are only warnings.",
     )
 )
@@ -34,7 +35,7 @@ def doctor(
         str | None, typer.Argument(help="With --leaks: only this source.", metavar="SOURCE")
     ] = None,
     leaks: Annotated[
-        bool, typer.Option("--leaks", help="Compare who may read what with what sources say themselves.")
+        bool, typer.Option("--leaks", help="Compare what accounts read with what they may read.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,8 +45,8 @@ def doctor(
     if source is not None and not leaks:
         raise typer.BadParameter("a source goes with --leaks", param_hint="SOURCE")
     found = running.run(_examine(_leaks(source) if leaks else None, show=not as_json))
-    if leaks and not found:
-        raise Missing("no source has permissions of its own" if source is None else "there is no such source")
+    if source is not None and not found:
+        raise Missing("no source with permissions of its own has this id")
     failed = sum(item.status == "failed" for item in found)
     if as_json:
         console.print_json([asdict(item) for item in found])
@@ -70,12 +71,15 @@ async def _examine(leaks: AsyncIterator[Finding] | None, *, show: bool) -> list[
 
 
 async def _leaks(source: str | None) -> AsyncIterator[Finding]:
-    """What plugins find, of one source or of all."""
+    """What plugins find of one source, or of all and of what accounts read here."""
     from cli import checks, running
 
     async with running.working_platform() as platform:
         async for finding in checks.of_plugins(platform, "leaks"):
             if source is None or finding.facts.get("source") == source:
+                yield finding
+        if source is None:
+            async for finding in checks.of_plugins(platform, "reads"):
                 yield finding
 
 

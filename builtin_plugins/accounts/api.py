@@ -7,6 +7,13 @@ from builtin_plugins.accounts.administration import ADMINISTRATION
 from builtin_plugins.accounts.external import end_external_sessions, sign_in_external
 from builtin_plugins.accounts.external_schemas import ExternalIdentity, SignInMethod
 from builtin_plugins.accounts.hookspecs import AuditedTarget, select_members, select_team_members
+from builtin_plugins.accounts.leaks import (
+    OwnedRows,
+    ReadableRows,
+    StoredReader,
+    active_principals,
+    compare_reads,
+)
 from builtin_plugins.accounts.mail import MAIL, MailFailed
 from builtin_plugins.accounts.passwords import PASSWORDS
 from builtin_plugins.accounts.platform_admins import find_by_username
@@ -29,10 +36,15 @@ __all__ = [
     "ExternalIdentity",
     "MailFailed",
     "OrganizationMembership",
+    "OwnedRows",
+    "ReadableRows",
     "ResetPasswordRequest",
     "ResetPasswordResult",
     "SharedThing",
     "SignInMethod",
+    "StoredReader",
+    "active_principals",
+    "compare_reads",
     "end_external_sessions",
     "find_by_username",
     "hand_over_owned",

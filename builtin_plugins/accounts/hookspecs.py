@@ -56,6 +56,16 @@ def select_team_members(platform: Platform, team_id: int) -> Select[tuple[int]] 
     """A query for the ids of a team's accounts, used as a subquery."""
 
 
+@hookspec.first_now
+def find_places(
+    platform: Platform, session: Session, account_ids: Sequence[int]
+) -> Mapping[int, tuple[frozenset[int], frozenset[int]]] | None:
+    """The ids of the teams and organizations of accounts, as rows say, for `doctor --leaks`.
+
+    Past every cache, and not by the queries that answer `find_scope`: it checks these.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class AuditedTarget:
     """What a target of the audit log is called now; `within` is the id of what it is part of, if it is."""

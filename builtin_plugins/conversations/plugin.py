@@ -10,10 +10,12 @@ from sqlalchemy.orm import Session
 from builtin_plugins.conversations import api, handlers
 from builtin_plugins.conversations.models import Base, Thread
 from builtin_plugins.conversations.services import asking, rating, reading, removal
+from builtin_plugins.conversations.services.leaks import find_leaks
 from builtin_plugins.conversations.settings import ConversationsSettings
 from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     Caller,
+    Diagnostic,
     Event,
     JobRef,
     Platform,
@@ -34,7 +36,7 @@ class ConversationsPlugin(Plugin):
     version = "0.1.0"
     description = "Conversations with pipelines: kept, shared, exported"
     author = "Platform"
-    requires = ("rag",)
+    requires = ("accounts", "rag")
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
@@ -56,6 +58,10 @@ class ConversationsPlugin(Plugin):
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
         return [removal.TIDY]
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return [Diagnostic("reads", find_leaks)]
 
     @hookimpl
     async def on_event(self, platform: Platform, event: Event) -> None:

@@ -72,8 +72,10 @@ class EvaluationPlugin(Plugin):
         return deleting.count(session, knowledge_base_id, document_id)
 
     @hookimpl(optionalhook=True)
-    def export_derived(self, session: Session, knowledge_base_id: str) -> Mapping[str, Any]:
-        return exchange.write_out(session, knowledge_base_id)
+    def export_derived(
+        self, platform: Platform, session: Session, knowledge_base_id: str
+    ) -> Mapping[str, Any]:
+        return exchange.write_out(session, platform, knowledge_base_id)
 
     @hookimpl(optionalhook=True)
     def import_derived(

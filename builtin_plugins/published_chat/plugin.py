@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from builtin_plugins.accounts.api import OwnedRows, compare_reads
 from builtin_plugins.conversations import api as conversations
 from builtin_plugins.published_chat.handlers import endpoints, public
-from builtin_plugins.published_chat.models import Base
+from builtin_plugins.published_chat.models import Base, ChatEndpoint
 from builtin_plugins.published_chat.permissions import PUBLISH
 from builtin_plugins.published_chat.services import feedback
 from builtin_plugins.published_chat.services.endpoints import remove_of_account
@@ -19,6 +21,8 @@ from builtin_plugins.published_chat.tokens import SECRET, VISITOR_TOKENS, open_v
 from builtin_plugins.published_chat.widget import WIDGET, open_widget
 from kernel.sdk import (
     Caller,
+    Diagnostic,
+    Finding,
     JobRef,
     Permission,
     Platform,
@@ -37,7 +41,7 @@ class PublishedChatPlugin(Plugin):
     version = "0.1.0"
     description = "Chats for the visitors of other sites, answered from pipelines"
     author = "Platform"
-    requires = ("inference", "rag", "conversations")
+    requires = ("accounts", "inference", "rag", "conversations")
 
     @hookimpl(optionalhook=True)
     def describe_secrets(self) -> Mapping[str, str]:
@@ -54,6 +58,10 @@ class PublishedChatPlugin(Plugin):
     @hookimpl
     def register_permissions(self) -> Sequence[Permission]:
         return [PUBLISH]
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return [Diagnostic("reads", _find_leaks)]
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
@@ -80,3 +88,7 @@ class PublishedChatPlugin(Plugin):
             Resource(THRESHOLD, open_threshold),
             Resource(WIDGET, open_widget),
         ]
+
+
+def _find_leaks(platform: Platform) -> AsyncIterator[Finding]:
+    return compare_reads(platform, "published chats", partial(OwnedRows, table=ChatEndpoint))

@@ -82,6 +82,8 @@ from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as Knowle
 from builtin_plugins.rag.services.embedding import check_embedding_model as check_embedding_model
 from builtin_plugins.rag.services.embedding import embed as embed
 from builtin_plugins.rag.services.embedding import engine_changed as engine_changed
+from builtin_plugins.rag.services.leaks import StoredDocuments as StoredDocuments
+from builtin_plugins.rag.services.leaks import stored_pipelines as stored_pipelines
 from builtin_plugins.rag.services.loading import payload_of as payload_of
 from builtin_plugins.rag.services.loading import place_in as place_in
 from builtin_plugins.rag.services.loading import seen_bases as seen_bases

@@ -45,6 +45,7 @@ from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_questio
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.questions.searching import search_passages
 from builtin_plugins.rag.rights import audiences, explaining, hooks
+from builtin_plugins.rag.rights.reading import readable_documents
 from builtin_plugins.rag.services import (
     account_removal,
     audit_names,
@@ -57,9 +58,9 @@ from builtin_plugins.rag.services.cataloging import open_catalog
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.documents import EMPTY_TRASH
 from builtin_plugins.rag.services.health import check_reranker, health_fields
-from builtin_plugins.rag.services.ingest import readable_documents
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
+from builtin_plugins.rag.services.leaks import find_leaks
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
 from builtin_plugins.rag.services.pipeline_tools import ask_pipeline, pipeline_tools
 from builtin_plugins.rag.services.receipts import KEY, SIGNER, WITHOUT_KEY, open_signer
@@ -77,6 +78,7 @@ from kernel.sdk import (
     Account,
     Caller,
     Context,
+    Diagnostic,
     Event,
     HealthCheck,
     JobRef,
@@ -193,6 +195,10 @@ class RagPlugin(Plugin):
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("reranking", check_reranker, service="rag-pipeline")]
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return [Diagnostic("reads", find_leaks)]
 
     @hookimpl
     def name_audited_targets(

@@ -69,8 +69,9 @@ People = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=320)]], Field(min_length=1, max_length=100)
 ]
 _PEOPLE = (
-    "With the visibility `team`, instead of a `team_id`: the usernames or e-mail addresses of the accounts "
-    "that see it, instead of those before. The `team_id` then stands for them: see `GET /v1/teams/{team_id}`."
+    "With the visibility `team`, instead of a `team_id`: the usernames or proven e-mail addresses of the "
+    "accounts that see it, instead of those before. The `team_id` then stands for them: see "
+    "`GET /v1/teams/{team_id}`."
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -16,6 +17,8 @@ _GATHERED_MS: Final = 800
 _STEP_MS: Final = 100
 _LOOK_MS: Final = 1000
 _MOUNTS: Final = Path("/proc/self/mountinfo")
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+"""How the kernel writes a space, a tab, a line break and a backslash there."""
 _REMOTE: Final = (
     "nfs",
     "cifs",
@@ -63,7 +66,7 @@ def remote_kind(place: Path, mounts: str | None = None) -> str | None:
     holder, found = Path("/"), None
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
-        point = Path(left.split()[4].encode().decode("unicode_escape"))
+        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), left.split(" ")[4]))
         kind = right.split()[0]
         if point.is_relative_to(place) and point != place and kind.startswith(_REMOTE):
             return kind

@@ -16,7 +16,7 @@ from builtin_plugins.sources.kinds import SOURCE_KINDS, open_kinds
 from builtin_plugins.sources.models import Base
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, count_with, remove_with
 from builtin_plugins.sources.services.rights.clock import RIGHTS_CLOCK, open_clock
-from builtin_plugins.sources.services.rights.leaks import find_leaks
+from builtin_plugins.sources.services.rights.leaks import find_leaks, find_stored_leaks
 from builtin_plugins.sources.services.rights.refreshing import FOLLOW_ACCOUNTS, REFRESH_RIGHTS, note_account
 from builtin_plugins.sources.services.running import RUN_SOURCE
 from builtin_plugins.sources.services.runs import TICK
@@ -89,7 +89,7 @@ class SourcesPlugin(Plugin):
 
     @hookimpl
     def register_diagnostics(self) -> Sequence[Diagnostic]:
-        return [Diagnostic("leaks", find_leaks)]
+        return [Diagnostic("leaks", find_leaks), Diagnostic("reads", find_stored_leaks)]
 
     @hookimpl
     def on_account_event(self, unit: Unit, change: str) -> None:

@@ -78,7 +78,7 @@ def import_rows(
 
 @hookspec.first_now
 def settle_people(platform: Platform, unit: Unit, owner_id: int, people: Sequence[str]) -> int | None:
-    """The id of a team of exactly this owner and these people, named by username or e-mail address.
+    """The id of a team of exactly this owner and these people, named by username or proven e-mail address.
 
     The same people are the same team, which is in no list and never changes. For the `team_id` of an `Owned`
     row with the visibility ``team``. Raises Unprocessable for an entry of ``body.people`` that no active

@@ -128,6 +128,12 @@ class TenancyPlugin(Plugin):
         return memberships.team_members_query(team_id)
 
     @hookimpl
+    def find_places(
+        self, session: Session, account_ids: Sequence[int]
+    ) -> Mapping[int, tuple[frozenset[int], frozenset[int]]]:
+        return memberships.places_of(session, account_ids)
+
+    @hookimpl
     def settle_people(self, unit: Unit, owner_id: int, people: Sequence[str]) -> int:
         return shared_with.settle_people(unit, owner_id, people)
 

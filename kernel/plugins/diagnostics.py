@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
-Stage = Literal["installation", "stores", "rows", "status", "upgrade", "leaks"]
+Stage = Literal["installation", "stores", "rows", "status", "upgrade", "leaks", "reads"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Diagnostic:
 
     - ``installation``: `doctor`, before it opens the database;
     - ``stores``: `doctor`; the database is open, but its tables may be behind or missing;
-    - ``rows``: `doctor`; the tables are up to date; ``leaks``: `doctor --leaks`, with all resources open;
+    - ``rows``: `doctor`; tables are up to date; ``leaks``, ``reads`` (all rows): `doctor --leaks`, all open;
     - ``status``: `status` and `support-bundle`, without the database;
     - ``upgrade``: `upgrade --check`, for what the plugin does before migrations are applied.
     """

@@ -62,6 +62,18 @@ def test_used_home_is_sound(cli: Cli) -> None:
     assert shown.exit_code == 0 and "✓ database" in shown.stdout
 
 
+def test_what_accounts_read_is_compared_with_what_they_may(cli: Cli) -> None:
+    """On an instance without sources; one that is named must be there."""
+    cli("db", "upgrade")
+    assert cli("users", "create", "ann", "--password-stdin", input="correct horse battery").exit_code == 0
+    result = cli("doctor", "--leaks", "--json")
+    found = {item["facts"]["rows"]: item for item in json.loads(result.stdout)}
+    assert (result.exit_code, {item["status"] for item in found.values()}) == (0, {"ok"})
+    assert {"knowledge bases", "documents", "documents of sources", "conversations"} <= found.keys()
+    assert {item["facts"]["accounts"] for item in found.values()} == {1}
+    assert cli("doctor", "--leaks", "no-such-source").exit_code != 0
+
+
 def test_whatever_is_wrong_is_found_at_once(
     cli: Cli, platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,10 @@ UNVERIFIED, UNKNOWN = 20, 20
 STEPS, CHANGES, ASKED = 3, 60, 20
 REVOCATIONS = 4
 MOST_SECONDS = 60.0
-PATIENCE = 600.0
+PATIENCE, PATIENCE_EACH = 600.0, 0.2
+"""Seconds that a run may take, and more for each document."""
+
+LONG_TOKENS = {"JWT_EXPIRATION_MINUTES": "600"}
 
 
 class Office(Intranet):
@@ -108,7 +111,7 @@ class Office(Intranet):
 
 async def _accounts(start_platform: Start, home: Path) -> Mapping[str, str]:
     """Tokens by person: of most, the address is proven; some have no account."""
-    running = await start_platform("rag", home=home, role="tool")
+    running = await start_platform("rag", home=home, role="tool", env=LONG_TOKENS)
     tokens = running.platform.resource(TOKENS)
 
     def write(unit: Unit) -> dict[str, str]:
@@ -154,7 +157,7 @@ async def test_a_day_of_changed_permissions_and_kills(
     chance = random.Random(seed)
     office = Office(chance, request.config.getoption("source_documents"))
     tokens = await _accounts(start_platform, platform_home)
-    environment = paced(tmp_path / "packages")
+    environment = {**paced(tmp_path / "packages"), **LONG_TOKENS}
     environment["PYTHONPATH"] += os.pathsep + intranet_package(tmp_path / "more")
     server = Server(platform_home, None, plugins=("rag", "sources"), **environment)
     async with TestServer(office.application()) as place, aiohttp.ClientSession() as session:
@@ -165,10 +168,13 @@ async def test_a_day_of_changed_permissions_and_kills(
             await keeper.share()
             await keeper.add_guarded(str(place.make_url("/")))
             asker, questions, differences = Asker(server, session, keeper), 0, 0
+            patience = PATIENCE + PATIENCE_EACH * len(office.texts)
+            began, took = time.monotonic(), list[float]()
             for step in range(STEPS):
                 await asyncio.sleep(chance.uniform(0.0, 1.0))  # the random moment itself
                 server.kill_worker()
-                ended = await keeper.end(PATIENCE)
+                ended = await keeper.end(patience)
+                took.append(time.monotonic() - began)
                 assert ended["state"] == "done", ended
                 for person in chance.sample(sorted(tokens), ASKED):
                     proven = int(person.removeprefix("person-")) >= UNVERIFIED
@@ -178,14 +184,18 @@ async def test_a_day_of_changed_permissions_and_kills(
                 assert differences == 0, f"after step {step}"
                 for _ in range(CHANGES):
                     office.change()
+                began = time.monotonic()
                 await keeper.begin()
-            await keeper.end(PATIENCE)
+            await keeper.end(patience)
             delays = [await _revoked(office, asker, tokens, chance) for _ in range(REVOCATIONS)]
-            before = office.fetched_bytes
+            before, began = office.fetched_bytes, time.monotonic()
             await keeper.begin()
-            still = await keeper.end()
+            still = await keeper.end(patience)
+            took.append(time.monotonic() - began)
             fetched = office.fetched_bytes - before
             shown = ", ".join(f"{delay:.1f}" for delay in delays)
+            times = ", ".join(f"{seconds:.1f}" for seconds in took)
+            sys.stdout.write(f"\n{len(office.texts)} documents, runs of {times} s")
             sys.stdout.write(
                 f"\n{differences} differences in {questions} questions; revoked after {shown} s; "
             )

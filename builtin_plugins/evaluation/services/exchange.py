@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, selectinload
 
 from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionDocument, QuestionSet
 from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
+from builtin_plugins.evaluation.services.access import EvaluationSight
 from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
-from kernel.sdk import Platform, Unit, Unprocessable, utc_now
+from kernel.sdk import Platform, Scope, Unit, Unprocessable, utc_now
 
 PART = "evaluation"
 _MOST_SETS = 1000
@@ -41,16 +42,17 @@ class _Part(BaseModel):
     sets: Annotated[list[_SetRow], Field(max_length=_MOST_SETS)]
 
 
-def write_out(session: Session, base: str) -> Mapping[str, Any]:
-    """The sets of a knowledge base, oldest first, with their questions."""
+def write_out(session: Session, platform: Platform, base: str) -> Mapping[str, Any]:
+    """The sets of a knowledge base, oldest first, with their questions: none from documents in the trash."""
+    seen = EvaluationSight(platform, Scope(None, everything=True)).questions
     ordered = select(QuestionSet).where(QuestionSet.knowledge_base_id == base)
     sets = session.scalars(ordered.order_by(QuestionSet.created_at, QuestionSet.id)).all()
-    rows = [{"name": found.name, "questions": _questions(session, found.id)} for found in sets]
+    rows = [{"name": found.name, "questions": _questions(session, found.id, seen)} for found in sets]
     return {PART: {"sets": rows}} if rows else {}
 
 
-def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
-    mine = select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id)
+def _questions(session: Session, set_id: str, seen: ColumnElement[bool]) -> list[dict[str, Any]]:
+    mine = select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id, seen)
     rows = session.scalars(
         mine.options(selectinload(EvaluationQuestion.others)).order_by(EvaluationQuestion.id)
     )

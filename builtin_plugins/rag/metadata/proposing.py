@@ -20,7 +20,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
 from builtin_plugins.rag.metadata.given import GivenValues
-from builtin_plugins.rag.models import Document, KnowledgeBase, MetadataField
+from builtin_plugins.rag.models import TRASH, Document, KnowledgeBase, MetadataField
 from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.rag.services.metadata import PROPOSAL, hold_base, read_layers, write_layers
 from builtin_plugins.vectors.api import VECTORS
@@ -78,9 +78,10 @@ async def propose_values(platform: Platform, payload: ProposalPayload, progress:
 
 
 def _next(session: Session, payload: ProposalPayload, after: str) -> _Task | None:
-    """The next document with a field that has neither a value nor a proposal."""
+    """The next document with a field that has neither a value nor a proposal; none in the trash."""
     fields = _asking(session, payload.knowledge_base_id)
     wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
+    wanted &= Document.audience_id.is_distinct_from(TRASH)
     if payload.document_id is not None:
         wanted &= Document.id == payload.document_id
     query = select(Document.id, Document.filename).where(wanted).order_by(Document.id).limit(_AT_ONCE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.changes import raise_member_version, raise_version
@@ -54,22 +55,52 @@ class DocumentReaders:
 
 def settle_audience(unit: Unit, given: DocumentReaders) -> str:
     """The id of the audience of these readers. Raises ValueError for names that don't fit the holder's."""
-    readers = sorted(set(given.readers))
-    _check_names(given.holder, readers)
-    digest = hashlib.sha256(json.dumps([given.everybody, readers]).encode()).hexdigest()
-    mine = (Audience.holder == given.holder) & (Audience.digest == digest)
-    known: str | None = unit.session.scalar(select(Audience.id).where(mine))
-    if known is not None:
-        return known
-    made = str(uuid.uuid4())
-    row = {"id": made, "holder": given.holder, "digest": digest, "everybody": given.everybody}
-    connection = unit.session.connection()
-    connection.execute(insert_new(Audience, is_sqlite=connection.dialect.name == "sqlite"), [row])
-    settled: str = unit.session.scalars(select(Audience.id).where(mine)).one()
-    if settled == made and readers:
-        rows = [{"audience_id": made, "reader": one} for one in readers]
-        connection.execute(insert(AudienceReader), rows)
+    frozen = _frozen(given)
+    return _settle(unit, [frozen])[frozen]
+
+
+def _settle(unit: Unit, wanted: Collection[DocumentReaders]) -> dict[DocumentReaders, str]:
+    """The ids of the audiences of these readers, which are sorted. Raises ValueError."""
+    by_digest: dict[tuple[str, str], DocumentReaders] = {}
+    for one in wanted:
+        _check_names(one.holder, one.readers)
+        digest = hashlib.sha256(json.dumps([one.everybody, one.readers]).encode()).hexdigest()
+        by_digest[one.holder, digest] = one
+    settled = _known(unit.session, by_digest)
+    rows = [
+        {"id": str(uuid.uuid4()), "holder": holder, "digest": digest, "everybody": one.everybody}
+        for (holder, digest), one in sorted(by_digest.items(), key=itemgetter(0))
+        if one not in settled
+    ]
+    if rows:
+        connection = unit.session.connection()
+        connection.execute(insert_new(Audience, is_sqlite=connection.dialect.name == "sqlite"), rows)
+        settled = _known(unit.session, by_digest)
+        made = {str(row["id"]) for row in rows}  # another process may have made some of them
+        members = [
+            {"audience_id": settled[one], "reader": reader}
+            for one in by_digest.values()
+            if settled[one] in made
+            for reader in one.readers
+        ]
+        if members:
+            connection.execute(insert(AudienceReader), members)
     return settled
+
+
+def _known(
+    session: Session, by_digest: Mapping[tuple[str, str], DocumentReaders]
+) -> dict[DocumentReaders, str]:
+    found: dict[DocumentReaders, str] = {}
+    digests: dict[str, list[str]] = {}
+    for holder, digest in by_digest:
+        digests.setdefault(holder, []).append(digest)
+    for holder, mine in digests.items():
+        columns = select(Audience.id, Audience.digest).where(Audience.holder == holder)
+        for some in _portions(mine):
+            for row in session.execute(columns.where(Audience.digest.in_(some))):
+                found[by_digest[holder, row.digest]] = row.id
+    return found
 
 
 def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders | None]) -> int:
@@ -78,15 +109,13 @@ def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders
     base = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update(key_share=True)
     if unit.session.scalar(base) is None:
         return 0
-    keys: dict[DocumentReaders | None, list[str]] = {}
-    for key, given in readers_by_key.items():
-        frozen = None if given is None else _frozen(given)
-        keys.setdefault(frozen, []).append(identity_for(key))
+    given = {identity_for(key): None if one is None else _frozen(one) for key, one in readers_by_key.items()}
+    settled = _settle(unit, {one for one in given.values() if one is not None})
+    wanted = {identity: None if one is None else settled[one] for identity, one in given.items()}
     changed = 0
-    for given in keys:
-        audience = None if given is None else settle_audience(unit, given)
-        for some in _portions(sorted(keys[given])):
-            changed += _assign(unit, base_id, Document.identity.in_(some), audience)
+    for some in _portions(sorted(wanted)):
+        rows = _locked(unit.session, base_id, Document.identity.in_(some))
+        changed += _assign(unit.session, base_id, rows, {row.id: wanted[row.identity] for row in rows})
     if changed:
         raise_version(unit.session, base_id)
     return changed
@@ -97,34 +126,54 @@ def assign_audience(unit: Unit, document: Document, audience: str | None) -> Non
     same = Document.id == document.id
     if document.identity is not None:
         same = Document.identity == document.identity
-    if _assign(unit, document.knowledge_base_id, same, audience):
-        raise_version(unit.session, document.knowledge_base_id)
+    base_id = document.knowledge_base_id
+    rows = _locked(unit.session, base_id, same)
+    if _assign(unit.session, base_id, rows, {row.id: audience for row in rows}):
+        raise_version(unit.session, base_id)
 
 
-def _assign(unit: Unit, base_id: str, which: ColumnElement[bool], audience: str | None) -> int:
-    """Change the audience of some documents and of all that came out of them; returns how many of the former
-    have changed, each counted with its versions as one.
+def _locked(session: Session, base_id: str, which: ColumnElement[bool]) -> Sequence[Any]:
+    columns = select(Document.id, Document.identity, Document.parent_id, Document.audience_id)
+    mine = columns.where(Document.knowledge_base_id == base_id, which)
+    return session.execute(mine.order_by(Document.id).with_for_update()).all()
+
+
+def _assign(session: Session, base_id: str, rows: Sequence[Any], wanted: Mapping[str, str | None]) -> int:
+    """Change the audiences of these documents, by their ids, and of all that came out of them; returns how
+    many of the former have changed, each counted with its versions as one.
     """
-    session, mine = unit.session, Document.knowledge_base_id == base_id
-    columns = (Document.id, Document.identity, Document.audience_id)
-    rows = session.execute(select(*columns).where(mine, which).order_by(Document.id).with_for_update()).all()
-    changed = {row.identity or row.id for row in rows if row.audience_id not in (audience, TRASH)}
-    level, done = [row.id for row in rows], set[str]()
-    while level:
-        done.update(level)
-        inner: set[str] = set()
-        for some in _portions(level):
-            other = Document.audience_id.is_distinct_from(audience)
-            kept = Document.audience_id.is_distinct_from(TRASH)
-            these = update(Document).where(Document.id.in_(some), other, kept)
-            session.execute(these.values(audience_id=audience))
-            trashed = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
-            session.execute(trashed.values(audience_id=audience))
-            if audience is not None:
-                _release_jobs(session, some)
-            inner.update(_members(session, mine, some))  # also of those that had it: their members may not
-        level = sorted(inner - done)
+    changed = {row.identity or row.id for row in rows if row.audience_id not in (wanted[row.id], TRASH)}
+    targets = dict(wanted)
+    while rows:
+        _write_audiences(session, rows, targets)
+        inner = _came_out(session, base_id, [row.id for row in rows])  # theirs may be others
+        by_identity = {row.identity: targets[row.parent_id] for row in inner if row.parent_id in targets}
+        rows = [row for row in inner if row.id not in targets]
+        for row in rows:
+            known = row.parent_id in targets
+            targets[row.id] = targets[row.parent_id] if known else by_identity[row.identity]
     return len(changed)
+
+
+def _write_audiences(session: Session, rows: Sequence[Any], targets: Mapping[str, str | None]) -> None:
+    changed: dict[str | None, list[str]] = {}
+    trashed: dict[str | None, list[str]] = {}
+    for row in rows:
+        target = targets[row.id]
+        if row.audience_id == TRASH:
+            trashed.setdefault(target, []).append(row.id)
+        elif row.audience_id != target:
+            changed.setdefault(target, []).append(row.id)
+    for target, ids in changed.items():
+        for some in _portions(ids):
+            these = update(Document).where(Document.id.in_(some))
+            session.execute(these.values(audience_id=target))
+            if target is not None:
+                _release_jobs(session, some)
+    for target, ids in trashed.items():
+        for some in _portions(ids):
+            kept = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
+            session.execute(kept.values(audience_id=target))
 
 
 def _release_jobs(session: Session, ids: Sequence[str]) -> None:
@@ -134,12 +183,17 @@ def _release_jobs(session: Session, ids: Sequence[str]) -> None:
     session.execute(update(JobRecord).where(owned).values(owner_id=None))
 
 
-def _members(session: Session, mine: ColumnElement[bool], ids: Sequence[str]) -> list[str]:
-    """The documents that came out of these, with their versions, locked."""
-    inside = mine & Document.parent_id.in_(ids)
-    same = mine & Document.identity.in_(select(Document.identity).where(inside))
-    either = select(Document.id).where(or_(inside, same)).order_by(Document.id)
-    return list(session.scalars(either.with_for_update()))
+def _came_out(session: Session, base_id: str, ids: Sequence[str]) -> list[Any]:
+    """The documents that came out of these, then their other versions, locked."""
+    # By the parent alone: with the knowledge base as well, SQLite reads all of its documents.
+    columns = select(Document.id, Document.identity, Document.parent_id, Document.audience_id)
+    rows: list[Any] = []
+    for some in _portions(ids):
+        inside = columns.where(Document.parent_id.in_(some)).order_by(Document.id)
+        rows += session.execute(inside.with_for_update()).all()
+    for some in _portions(sorted({row.identity for row in rows if row.identity is not None})):
+        rows += _locked(session, base_id, Document.identity.in_(some))
+    return rows
 
 
 def set_members(unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -> int:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Integer,
+    Select,
     and_,
     bindparam,
     exists,
@@ -43,6 +44,12 @@ _VISITOR: Final = "asks_for_visitors"
 def readable(scope: Scope) -> ColumnElement[bool]:
     """The condition on `Document`, in a query that also looks at what the scope sees of knowledge bases."""
     return _readable(Document, read_binds(scope))
+
+
+def readable_documents(scope: Scope) -> Select[str]:
+    """The ids of the documents that a scope may read, in the knowledge bases that it sees."""
+    seen = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+    return seen.where(scope.sees(KnowledgeBase), readable(scope))
 
 
 def readable_in_trash(scope: Scope) -> ColumnElement[bool]:

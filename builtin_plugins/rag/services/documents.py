@@ -140,7 +140,7 @@ def _add(
         queue_document(unit, document, scope.account_id or base.owner_id, int(largest))
         if guarding is None:  # what a plugin keeps in step with its source is in its own report
             _note_upload(unit, caller, document)
-    names = identities.same_name(unit.session, scope, document)
+    names = [] if guarding is not None else identities.same_name(unit.session, scope, document)
     metadata = {} if new and incoming is None else read_metadata(unit.session, document.id)
     return UploadedDocument(**render(document, metadata).model_dump(), same_name=names), new
 
@@ -343,16 +343,20 @@ async def move_to_trash(caller: Caller, kb_id: str, document_id: str) -> Receipt
     if not caller.platform.settings_of(RagSettings).trash_days:
         return await remove(caller, kb_id, document_id)
     scope = await scope_of(caller.platform, caller.principal)
+    signer = caller.platform.resource(SIGNER)
 
-    def write(unit: Unit) -> bool:
-        knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+    def write(unit: Unit) -> Receipt | None:
+        base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
         document = _find(unit.session, scope, kb_id, document_id)
         if _is_alone(unit.session, document):
-            return False
+            return _erase(unit, caller, signer, base, document, [document])
         trash.put(unit, caller, document, versions.all_versions(unit.session, document))
-        return True
+        return None
 
-    return None if await caller.platform.database.write(write) else await remove(caller, kb_id, document_id)
+    receipt = await caller.platform.database.write(write)
+    if receipt is not None:
+        await caller.platform.database.scrub()
+    return receipt
 
 
 async def list_trash(caller: Caller, kb_id: str, query: PageQuery) -> Trash:
@@ -388,6 +392,25 @@ async def remove_from_trash(caller: Caller, kb_id: str, document_id: str) -> Rec
     receipt = await caller.platform.database.write(write)
     await caller.platform.database.scrub()
     return receipt
+
+
+async def remove_kept(caller: Caller, kb_id: str, document_id: str) -> None:
+    """Delete a document that a plugin keeps, with all its versions, whoever may read it, also in the trash.
+
+    Raises KnowledgeBaseNotFound, NotOwner.
+    """
+    scope = await scope_of(caller.platform, caller.principal)
+    signer = caller.platform.resource(SIGNER)
+
+    def write(unit: Unit) -> None:
+        base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
+        document = unit.session.get(Document, document_id)
+        if document is not None:
+            rows = versions.all_versions(unit.session, document)
+            _erase(unit, caller, signer, base, document, rows)
+
+    await caller.platform.database.write(write)
+    await caller.platform.database.scrub()
 
 
 async def empty_trash(platform: Platform, _payload: NoPayload) -> None:

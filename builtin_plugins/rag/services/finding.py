@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.answering.headings import body_of, is_question
 from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.filters.matching import has_part
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import in_thread
 from builtin_plugins.rag.rights.reading import readable, reading_scope
@@ -25,6 +26,7 @@ _LATEST: Final = 6
 _PASSAGES: Final = 8
 """Passages of each that are read."""
 _SHORTEST, _LONGEST = 4, 70
+_FILENAME: Any = Document.__table__.c.filename
 
 
 async def find_by_name(caller: Caller, text: str, limit: int) -> list[NamedDocument]:
@@ -36,7 +38,6 @@ async def find_by_name(caller: Caller, text: str, limit: int) -> list[NamedDocum
 def _documents_by_name(
     session: Session, scope: Scope, words: Sequence[str], limit: int
 ) -> list[NamedDocument]:
-    name = func.lower(Document.filename)
     query = (
         select(
             Document.id.label("document_id"),
@@ -46,7 +47,7 @@ def _documents_by_name(
         )
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
         .where(scope.sees(KnowledgeBase), readable(scope), CURRENT)
-        .where(*(name.contains(word.lower(), autoescape=True) for word in words))
+        .where(*(has_part(_FILENAME, "contains", word) for word in words))
         .order_by(Document.uploaded_at.desc(), Document.id)
         .limit(limit)
     )

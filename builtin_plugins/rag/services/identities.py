@@ -133,8 +133,8 @@ def members_of(document: Document) -> ColumnElement[bool]:
     """The versions that came out of a document and that nobody has placed elsewhere."""
     own = Document.identity.startswith(f"{document.identity}!/", autoescape=True)
     placed_here = own | Document.identity.is_(None) | Document.identity.startswith(_INSIDE)
-    mine = Document.knowledge_base_id == document.knowledge_base_id
-    return mine & (Document.parent_id == document.id) & placed_here
+    # Without the knowledge base, for which SQLite would read all of its documents.
+    return (Document.parent_id == document.id) & placed_here
 
 
 def name_unnamed(member: Document) -> None:

@@ -18,7 +18,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from builtin_plugins.documents.api import (
@@ -43,7 +43,6 @@ from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.metadata.proposing import queue_proposals
 from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata, with_language, with_validity
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.early_search import publish_words, withdraw_words
@@ -57,7 +56,7 @@ from builtin_plugins.rag.services.versions import hold_earlier, replace_earlier
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS, EngineMismatch, searched_text
-from kernel.sdk import JobFailed, Platform, Progress, Scope, Unit, utc_now
+from kernel.sdk import JobFailed, Platform, Progress, Unit, utc_now
 from kernel.sdk.jobs import JobMoved, others_wait
 
 _LONGEST_PAGE = 20_000
@@ -190,12 +189,6 @@ async def ingest(
         log.error("document %s: %s", document.id, changed)
         await _fail_finally(platform, document, str(changed.detail))
     return path_of(document)
-
-
-def readable_documents(scope: Scope) -> Select[str]:
-    """The ids of the documents that a scope may read, in the knowledge bases that it sees."""
-    seen = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-    return seen.where(scope.sees(KnowledgeBase), readable(scope))
 
 
 async def _fail_finally(platform: Platform, document: Document, detail: str) -> NoReturn:

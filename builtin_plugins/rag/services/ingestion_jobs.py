@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from builtin_plugins.documents.api import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, UnparsableDocument
 from builtin_plugins.rag.models import INGESTING, Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable_documents
 from builtin_plugins.rag.services.attempts import (
     Gone,
     IngestPayload,
@@ -21,7 +22,7 @@ from builtin_plugins.rag.services.attempts import (
     load,
     outcome,
 )
-from builtin_plugins.rag.services.ingest import ingest, readable_documents
+from builtin_plugins.rag.services.ingest import ingest
 from builtin_plugins.rag.services.members import DEEPEST, Inside, take_out
 from builtin_plugins.rag.services.small_texts import ingest_small
 from builtin_plugins.rag.settings import RagSettings

@@ -109,7 +109,9 @@ async def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> boo
     dropped = False
     while (found := await caller.platform.database.read(_one_of, knowledge_base_id, key)) is not None:
         dropped = True
-        if not await delete_document(caller, knowledge_base_id, found):
+        try:
+            await documents.remove_kept(caller, knowledge_base_id, found)
+        except KnowledgeBaseNotFound:
             break
     return dropped
 

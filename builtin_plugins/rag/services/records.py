@@ -117,7 +117,8 @@ def keep_document(
         _rename(document, file)
         start_over(document)
         unit.session.flush()
-    _guard(unit, document, file)
+    if known is not None or newest is not None:  # nothing has come out of a new one
+        _guard(unit, document, file)
     platform.blobs.keep(unit, file.staged, document.holder)
     return document, True
 

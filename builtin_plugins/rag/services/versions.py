@@ -130,8 +130,8 @@ def _keep_guarded(unit: Unit, row: Document) -> None:
     """Let what came out of a version belong to the newest one, where changes of its readers find it."""
     newest = None if row.identity is None else latest(unit.session, row.knowledge_base_id, row.identity)
     if row.audience_id is not None and newest is not None and newest.id != row.id:
-        left = (Document.knowledge_base_id == row.knowledge_base_id) & (Document.parent_id == row.id)
-        unit.session.execute(update(Document).where(left, ~CURRENT).values(parent_id=newest.id))
+        left = update(Document).where(Document.parent_id == row.id, ~CURRENT)
+        unit.session.execute(left.values(parent_id=newest.id))
 
 
 async def forget_old(platform: Platform, _payload: NoPayload) -> None:

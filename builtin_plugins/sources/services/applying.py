@@ -137,17 +137,14 @@ class RunExecution:
             if stored is None:
                 raise DocumentsUnavailable()
             await self._describe(row, stored)
-            await self._platform.database.write(self._stored, row, stored, incoming.size)
+            await self._platform.database.write(self._stored, row, stored, incoming.size, readers)
         self._progress.report(message="Fetching")
 
     def _readers(self, session: Session, item_id: str) -> rag.DocumentReaders | None:
-        """Who may read a document as soon as it is stored; None for everybody who sees the knowledge base."""
         source, row = session.get(SourceRecord, self._run.source_id), session.get(ItemRecord, item_id)
         if source is None or row is None:
             raise SourceEnded
-        if not source.is_guarded:
-            return None
-        return document_readers(source, row.readers, everyone_of(session, source.id))
+        return _readers_of(session, source, row)
 
     async def _describe(self, row: ItemRecord, document_id: str) -> None:
         """Say what the source knows of a document, for the fields that its knowledge base has."""
@@ -164,7 +161,9 @@ class RunExecution:
                 metadata=values,
             )
 
-    def _stored(self, unit: Unit, row: ItemRecord, document_id: str, size: int) -> None:
+    def _stored(
+        self, unit: Unit, row: ItemRecord, document_id: str, size: int, readers: rag.DocumentReaders | None
+    ) -> None:
         run, found = self._hold(unit, row)
         if row.document_id is None:
             run.added += 1
@@ -175,7 +174,7 @@ class RunExecution:
         found.document_id, found.stored_name = document_id, row.name
         unit.session.flush()
         source = unit.session.get_one(SourceRecord, run.source_id)
-        if source.is_guarded:  # who may read it may have changed while it was stored
+        if source.is_guarded and _readers_of(unit.session, source, found) != readers:  # changed meanwhile
             grant_items(unit, self._platform, source, [found])
 
     def _failed(self, unit: Unit, row: ItemRecord, reason: str) -> None:
@@ -244,6 +243,13 @@ class RunExecution:
             return
         found.document_id, found.stored_name, found.is_gone = None, None, False
         found.state, found.reason = "skipped", row.reason
+
+
+def _readers_of(session: Session, source: SourceRecord, row: ItemRecord) -> rag.DocumentReaders | None:
+    """Who may read a document as soon as it is stored; None for everybody who sees the knowledge base."""
+    if not source.is_guarded:
+        return None
+    return document_readers(source, row.readers, everyone_of(session, source.id))
 
 
 async def drop_item(caller: Caller, base: str, item_id: str) -> None:

@@ -31,7 +31,7 @@ _LOOK_SECONDS: Final = 10.0
 _HELD: Final = timedelta(seconds=45)
 _AGAIN: Final = 60.0
 """Seconds after which a watch that has ended with a fault is tried again."""
-_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+_PAUSE, _LONGEST_PAUSE = 2.0, 30.0
 """Seconds between two runs because of changes: more and more, while changes go on and on."""
 
 

@@ -61,6 +61,26 @@ def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, li
     return dict(found)
 
 
+def places_of(
+    session: Session, account_ids: Sequence[int]
+) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
+    """Implements `find_places`: no membership counts in an organization where the account is suspended."""
+    wanted = set(account_ids)
+    homes = dict(session.execute(select(Team.id, Team.organization_id)).all())
+    standing: dict[int, dict[int, bool]] = {one: {} for one in wanted}
+    for row in session.scalars(select(Membership).where(Membership.user_id.in_(wanted))):
+        standing[row.user_id][row.organization_id] = row.suspended_at is None
+    teams: dict[int, set[int]] = {one: set() for one in wanted}
+    for member in session.scalars(select(TeamMember).where(TeamMember.user_id.in_(wanted))):
+        home = homes.get(member.team_id)
+        if home is None or standing[member.user_id].get(home, True):
+            teams[member.user_id].add(member.team_id)
+    return {
+        one: (frozenset(teams[one]), frozenset(place for place, counts in standing[one].items() if counts))
+        for one in wanted
+    }
+
+
 def name_targets(
     session: Session, scope: Scope, target_type: str, ids: Sequence[str]
 ) -> dict[str, AuditedTarget]:

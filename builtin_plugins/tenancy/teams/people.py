@@ -9,21 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from sqlalchemy import insert, or_, select
+from sqlalchemy import insert, select
 
+from builtin_plugins.accounts.api import verified_addresses
 from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.models import Team, TeamMember
 from kernel.sdk import Account, Unit, Unprocessable, utc_now
 from kernel.sdk.storage import insert_new
 
 _KEY = " people {}"  # the name of no other team begins with a space
-_UNKNOWN = "no active account has this name or e-mail address"
+_UNKNOWN = "no active account has this name, or has proven that it has this e-mail address"
 
 
 def settle_people(unit: Unit, owner_id: int, people: Sequence[str]) -> int:
-    """The id of the unlisted team of an account and the people that are given by username or e-mail address.
-
-    Raises Unprocessable for an entry that no active account has.
+    """The id of the unlisted team of an account and the people that are given by username or proven e-mail
+    address. Raises Unprocessable for an entry that no active account has.
     """
     ids = sorted({owner_id, *_ids_of(unit, people)})
     name_key = _KEY.format(hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest())
@@ -44,10 +44,10 @@ def settle_people(unit: Unit, owner_id: int, people: Sequence[str]) -> int:
 
 def _ids_of(unit: Unit, people: Sequence[str]) -> list[int]:
     keys = [one.strip().casefold() for one in people]
-    either = or_(Account.username_key.in_(keys), Account.email_key.in_(keys))
-    query = select(Account.id, Account.username_key, Account.email_key).where(either, Account.is_active)
-    rows = unit.session.execute(query).all()
-    ids = {row.email_key: row.id for row in rows} | {row.username_key: row.id for row in rows}
+    named = select(Account.id, Account.username_key).where(Account.username_key.in_(keys), Account.is_active)
+    ids = {name: account for account, name in unit.session.execute(named)}
+    proven = verified_addresses().where(Account.email_key.in_(keys))  # whoever registers may enter any
+    ids |= {address: account for account, address in unit.session.execute(proven)}
     for place, key in enumerate(keys):
         if key not in ids:
             raise Unprocessable.field(("body", "people", place), _UNKNOWN, people[place])

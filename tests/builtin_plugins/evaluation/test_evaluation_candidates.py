@@ -121,7 +121,13 @@ async def test_a_question_from_several_documents_needs_all_of_them(start_platfor
         await keeper.grant({name: keeper.readers("board")})
         assert (await questions(ann), await questions(bob)) == (2, 1)
         await keeper.grant({name: readers})
-    exported = await running.platform.database.read(write_out, base)
+    trashed = f"/v1/rag/knowledge-bases/{base}/documents/{candidate['documents'][0]}?trash=true"
+    assert (await ann.delete(trashed)).status == 200
+    exported = await running.platform.database.read(write_out, running.platform, base)
+    assert [one["question"] for one in exported["evaluation"]["sets"][0]["questions"]] == ["Why?"]
+    restored = f"/v1/rag/knowledge-bases/{base}/trash/{candidate['documents'][0]}/restore"
+    assert (await ann.post(restored)).status == 200
+    exported = await running.platform.database.read(write_out, running.platform, base)
     made = [
         sorted([one["document_id"], *one["others"]])
         for one in exported["evaluation"]["sets"][0]["questions"][1:]

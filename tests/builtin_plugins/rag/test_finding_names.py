@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import fresh_id, ingest, make_base, somebody
+from tests.fakes.keeping import Keeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -33,6 +36,9 @@ async def test_by_name_in_all_that_one_sees(running: Running) -> None:
     assert await named(bob, f"report {mark}") == {f"{mark}-Report-{number}.md" for number in (1, 3, 5, 7)}
     assert await named(ann, f"report {mark} absent") == set()
     assert await named(ann, f"{mark}%") == set()
+    await Keeper(running.platform, base).put(f"{mark}-Übersicht.md", "Overview.", None)
+    for text in ("übersicht", "ÜBERSICHT", unicodedata.normalize("NFD", "Übersicht")):
+        assert await named(ann, f"{text} {mark}") == {f"{mark}-Übersicht.md"}
 
 
 async def test_topics(running: Running) -> None:

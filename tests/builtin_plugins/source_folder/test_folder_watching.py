@@ -50,6 +50,7 @@ async def test_content_and_permissions_are_noticed(tmp_path: Path) -> None:
         ("/srv", "nfs4"),
         ("/my disk/x", "cifs"),
         ("/srv/shared", None),
+        ("/Bücher/x", "nfs"),
     ],
 )
 async def test_file_systems_of_others_report_nothing(place: str, kind: str | None) -> None:
@@ -57,5 +58,7 @@ async def test_file_systems_of_others_report_nothing(place: str, kind: str | Non
         "22 1 0:21 / / rw - ext4 /dev/sda rw\n"
         "23 22 0:22 / /srv/share rw shared:1 - nfs4 server:/x rw\n"
         "24 22 0:23 / /my\\040disk rw - cifs //server/x rw\n"
+        "25 22 0:24 / /Bücher rw - nfs server:/y rw\n"
+        "26 22 0:25 / /odd\udce4name rw - ext4 /dev/sdb rw\n"
     )
     assert remote_kind(Path(place), mounts) == kind

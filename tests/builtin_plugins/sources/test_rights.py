@@ -11,9 +11,10 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import update
 
+from builtin_plugins.rag.models import Document
 from builtin_plugins.sources.api import SourceGrant, SourceGroup, SourcePerson, SourceUnreachable
 from builtin_plugins.sources.models import SourceRecord
-from builtin_plugins.sources.services.rights.leaks import find_leaks
+from builtin_plugins.sources.services.rights.leaks import find_leaks, find_stored_leaks
 from builtin_plugins.sources.services.rights.refreshing import REFRESH_RIGHTS, SourceRightsPayload
 from kernel.sdk import Finding, Unit, utc_now
 from kernel.testing import Actor, somebody
@@ -357,6 +358,38 @@ async def test_doctor_asks_the_source_itself(guarded: GuardedDesk) -> None:
     assert [who for who, _ in wrong.facts["withheld"]] == [guarded.cleo.user["id"]]
     await guarded.refresh()
     assert (await finding()).status == "ok"
+
+
+async def test_rows_that_give_more_than_the_source_said_are_found(guarded: GuardedDesk) -> None:
+    """Without asking the source: by what is stored of its permissions."""
+    guarded.put("bob.txt", guarded.bob)
+    guarded.group("staff", guarded.bob, guarded.cleo)
+    guarded.put("staff.txt", groups=("staff",))
+    guarded.put("all.txt", everybody=True)
+    await guarded.add()
+    running = guarded.desk.running
+
+    async def leaks() -> list[tuple[int, str]]:
+        [found] = [one async for one in find_stored_leaks(running.platform)]
+        assert (found.status == "ok") == (found.facts["leaks"] == [])
+        return [(account, document) for account, document in found.facts["leaks"] if document in mine]
+
+    listed = await guarded.bob.get(f"/v1/rag/knowledge-bases/{guarded.desk.base}/documents")
+    mine = {one["document_id"]: one["filename"] for one in listed.json()["items"]}
+    assert await leaks() == []
+    [bobs] = [one for one, name in mine.items() if name == "bob.txt"]
+
+    def open_to_all(unit: Unit) -> None:
+        unit.session.execute(update(Document).where(Document.id == bobs).values(audience_id=None))
+
+    await running.platform.database.write(open_to_all)
+    found = await leaks()
+    assert guarded.cleo.user["id"] in {account for account, _ in found}
+    assert {document for _, document in found} == {bobs}
+    assert guarded.bob.user["id"] not in {account for account, _ in found}
+    guarded.grant("bob.txt", guarded.bob, guarded.cleo)
+    await guarded.refresh()
+    assert guarded.cleo.user["id"] not in {account for account, _ in await leaks()}
 
 
 async def test_the_job_of_a_document_goes_out_of_sight_with_it(desk: Desk, open_folder: Path) -> None:

@@ -401,3 +401,22 @@ async def test_an_archive_goes_with_what_it_holds(desk: Desk) -> None:
     del desk.shelf.contents["all.zip"]
     await desk.run()
     assert set(await desk.documents()) == {"a.txt"}
+
+
+async def test_what_is_in_the_trash_goes_with_its_item(desk: Desk) -> None:
+    """Gone at the source is gone in the trash, too; what changes there is taken out of it."""
+    desk.shelf.contents |= {"a.txt": b"The pump weighs 7 kg.", "b.txt": b"The valve weighs 2 kg."}
+    await desk.add()
+    path = f"/v1/rag/knowledge-bases/{desk.base}"
+    listed = (await desk.ann.get(f"{path}/documents")).json()["items"]
+    ids = {one["filename"]: one["document_id"] for one in listed}
+    for document in ids.values():
+        assert (await desk.ann.delete(f"{path}/documents/{document}?trash=true")).json()["trashed"] is True
+    assert (await desk.run())["state"] == "done"
+    assert await desk.documents() == {}
+    del desk.shelf.contents["a.txt"]
+    desk.shelf.contents["b.txt"] = b"The valve weighs 3 kg."
+    assert (await desk.run())["state"] == "done"
+    assert (await desk.ann.get(f"{path}/trash")).json()["total"] == 0
+    assert (await desk.ann.post(f"{path}/trash/{ids['a.txt']}/restore")).status == 404
+    assert await desk.documents() == {"b.txt": "The valve weighs 3 kg."}

@@ -299,7 +299,7 @@ async def test_sharing(site: Running, visitor: Visitor) -> None:
     await name.fill("nobody@example.org")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("dialog")).to_contain_text("Nobody here has the name")
-    await name.fill(bob.user["email"])
+    await name.fill(bob.user["username"])
     await page.get_by_role("button", name="Save").click()
     await expect(page.locator("main .badge")).to_have_text("Some people")
     assert (await bob.get(path)).status == 200

@@ -5,19 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts import api as accounts
 from builtin_plugins.rag import api as rag
-from builtin_plugins.sources.models import ItemRecord, SourceRecord
-from builtin_plugins.sources.protocol import GuardedSource, SourceDirectory, SourceFault, SourceGrant
+from builtin_plugins.sources.models import ItemRecord, PrincipalRecord, SourceRecord
+from builtin_plugins.sources.protocol import GuardedSource, SourceFault, SourceGrant
 from builtin_plugins.sources.services.opening import item_of, open_source
-from builtin_plugins.sources.services.rights.directory import Matching, described_principals
-from builtin_plugins.sources.services.rights.readers import principals_in
+from builtin_plugins.sources.services.rights.directory import Key, Matching, described_principals
+from builtin_plugins.sources.services.rights.readers import principals_in, unpack
 from builtin_plugins.sources.services.texts import digest_of, portions
-from kernel.sdk import Account, Finding, Platform, PlatformError, Principal, Scope, scope_of
+from kernel.sdk import Finding, Platform, PlatformError, Scope, scope_of
 
 _MOST_ACCOUNTS: Final = 1_000
 _AT_ONCE: Final = 500
@@ -48,8 +50,9 @@ async def compare(platform: Platform, source: SourceRecord) -> LeakReport:
         for some in portions(rows, _AT_ONCE):
             grants |= await guarded.grants([item_of(row) for row in some])
     given = {str(row.document_id): grants.get(row.identity, SourceGrant()) for row in rows}
-    readers = await platform.database.read(_allowed, platform, source, directory, given)
-    principals = await platform.database.read(_principals)
+    people = described_principals(source.id, directory)
+    readers = await platform.database.read(_allowed, platform, source, people, given)
+    principals = await platform.database.read(accounts.active_principals)
     if len(principals) > _MOST_ACCOUNTS:
         principals = random.sample(principals, _MOST_ACCOUNTS)
     report = LeakReport()
@@ -75,27 +78,20 @@ def _allowed(
     session: Session,
     platform: Platform,
     source: SourceRecord,
-    directory: SourceDirectory,
+    people: Mapping[Key, PrincipalRecord],
     given: Mapping[str, SourceGrant],
 ) -> dict[str, set[int] | None]:
     """The accounts that may read each document by what the source says; None for all."""
-    matching = Matching(platform, session, source.id, described_principals(source.id, directory))
-    accounts = matching.run()
+    matching = Matching(platform, session, source.id, people)
+    matched = matching.run()
     allowed: dict[str, set[int] | None] = {}
     for document, grant in given.items():
         named = [(kind, digest_of(one)) for kind, one in principals_in(grant)]
         if grant.everybody or any(one in matching.everyone for one in named):
             allowed[document] = None
         else:
-            allowed[document] = set[int]().union(*(accounts.get(one, set()) for one in named))
+            allowed[document] = set[int]().union(*(matched.get(one, set()) for one in named))
     return allowed
-
-
-def _principals(session: Session) -> list[Principal]:
-    rows = session.scalars(select(Account).where(Account.is_active, Account.deleted_at.is_(None)))
-    return [
-        Principal("user", str(one.id), one.id, one.username, one.role, one.platform_admin) for one in rows
-    ]
 
 
 def _readable(session: Session, platform: Platform, source: SourceRecord, scope: Scope) -> set[str] | None:
@@ -123,6 +119,38 @@ async def find_leaks(platform: Platform) -> AsyncIterator[Finding]:
             yield Finding("leaks", "failed", text, f"platformctl sources test {source.id}", facts=facts)
             continue
         yield _finding(source, report, facts)
+
+
+class StoredGrants:
+    """The documents of guarded sources, with the permissions that were read at the sources last."""
+
+    def __init__(self, session: Session, platform: Platform) -> None:
+        self._platform = platform
+        self._documents = rag.StoredDocuments(session)
+        self._given: dict[str, set[int] | None] = {}
+        for source in _guarded(session):
+            mine = PrincipalRecord.source_id == source.id
+            people = {
+                (row.kind, row.digest): row for row in session.scalars(select(PrincipalRecord).where(mine))
+            }
+            grants = {str(row.document_id): unpack(row.readers) for row in _stored(session, source.id)}
+            self._given |= _allowed(session, platform, source, people, grants)
+
+    def allowed(self, reader: accounts.StoredReader) -> set[str]:
+        """See `ReadableRows`."""
+        found = self._documents.allowed(reader) & self._given.keys()
+        return {one for one in found if (ids := self._given[one]) is None or reader.account_id in ids}
+
+    def read(self, session: Session, scope: Scope) -> set[str]:
+        """See `ReadableRows`."""
+        return self._given.keys() & self._documents.read(session, scope)
+
+
+async def find_stored_leaks(platform: Platform) -> AsyncIterator[Finding]:
+    """One finding for the documents of all guarded sources, by what is stored of their permissions."""
+    load = partial(StoredGrants, platform=platform)
+    async for finding in accounts.compare_reads(platform, "documents of sources", load):
+        yield finding
 
 
 def _guarded(session: Session) -> Sequence[SourceRecord]:

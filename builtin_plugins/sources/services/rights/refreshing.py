@@ -116,7 +116,8 @@ class RightsPass:
         source.rights_at, source.rights_problem, source.is_closed = began, None, False
         source.rights_mark = mark if self._listing is None else None
         source.rights_pass = None
-        source.rights_due_at = unit.now() + timedelta(seconds=source.rights_seconds or USUAL_SECONDS)
+        interval, took = timedelta(seconds=source.rights_seconds or USUAL_SECONDS), unit.now() - began
+        source.rights_due_at = max(began + interval, unit.now() + took)  # at most half of the time is reading
 
 
 def hold_source(unit: Unit, source_id: str) -> SourceRecord | None:

@@ -1337,7 +1337,7 @@ export default {
   "People who see it": "Personen, die es sehen",
   "Take {name} away": "{name} entfernen",
   "Username or e-mail address": "Benutzername oder E-Mail-Adresse",
-  "Nobody here has the name or address “{name}”.": "Niemand hier hat den Namen oder die Adresse „{name}“.",
+  "Nobody here has the name “{name}”, or has proven to have this address.": "Niemand hier heißt „{name}“ oder hat diese Adresse nachgewiesen.",
   "Some people": "Einige Personen",
   "Share “{name}”": "„{name}“ teilen",
   "Share": "Teilen",

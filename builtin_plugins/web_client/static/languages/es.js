@@ -1337,7 +1337,7 @@ export default {
   "People who see it": "Personas que lo ven",
   "Take {name} away": "Quitar a {name}",
   "Username or e-mail address": "Nombre de usuario o correo electrónico",
-  "Nobody here has the name or address “{name}”.": "Nadie aquí tiene el nombre o la dirección «{name}».",
+  "Nobody here has the name “{name}”, or has proven to have this address.": "Nadie aquí se llama «{name}» ni ha demostrado que esta dirección es suya.",
   "Some people": "Algunas personas",
   "Share “{name}”": "Compartir «{name}»",
   "Share": "Compartir",

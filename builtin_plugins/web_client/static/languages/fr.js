@@ -1337,7 +1337,7 @@ export default {
   "People who see it": "Personnes qui y ont accès",
   "Take {name} away": "Retirer {name}",
   "Username or e-mail address": "Nom d’utilisateur ou adresse e-mail",
-  "Nobody here has the name or address “{name}”.": "Personne ici n’a le nom ou l’adresse « {name} ».",
+  "Nobody here has the name “{name}”, or has proven to have this address.": "Personne ici ne s’appelle « {name} » ni n’a prouvé que cette adresse est la sienne.",
   "Some people": "Quelques personnes",
   "Share “{name}”": "Partager « {name} »",
   "Share": "Partager",

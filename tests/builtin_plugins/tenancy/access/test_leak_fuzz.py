@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cli.checks import of_plugins
 from kernel.sdk import Account
 from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply, Running, Start
@@ -700,6 +701,8 @@ async def test_answers_hold_nothing_out_of_sight(
         await fuzzer.begin()
         for _ in range(steps):
             await fuzzer.step()
+        findings = [one async for one in of_plugins(running.platform, "reads")]
+        assert {one.status for one in findings} == {"ok"}, findings
     except (AssertionError, KeyError, IndexError, ValueError) as error:
         story = "\n".join(fuzzer.log[-40:])
         done = len(fuzzer.log)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from builtin_plugins.accounts.verified_addresses import note_verified
+from kernel.sdk import Account, Unit
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, problems
 from tests.builtin_plugins.tenancy.tenancy_support import id_of, somebody
@@ -24,12 +26,23 @@ async def sees(actor: Actor, base: str) -> bool:
     return status == 200
 
 
+async def prove_address(running: Running, actor: Actor) -> None:
+    def write(unit: Unit) -> None:
+        note_verified(unit, unit.session.get_one(Account, id_of(actor)), "operator")
+
+    await running.platform.database.write(write)
+
+
 async def test_shared_and_revoked(sharing: Running) -> None:
     """Sessions that are open already see it at once, and no longer once it is taken back."""
     ann, bob, eve, mia = [await somebody(sharing) for _ in range(4)]
     base = await make_base(ann)
     path = f"{BASES}/{base}"
     assert not await sees(bob, base)
+    # Whoever registers may enter any address: one counts once it is proven.
+    unproven = await ann.patch(path, json=with_people(eve.user["email"]))
+    assert problems(unproven).keys() == {"body.people.0"}
+    await prove_address(sharing, eve)
     shared = await ann.patch(path, json=with_people(bob.user["username"].upper(), eve.user["email"]))
     assert shared.status == 200, shared.body
     assert [await sees(one, base) for one in (ann, bob, eve, mia)] == [True, True, True, False]
@@ -45,7 +58,8 @@ async def test_the_team_behind_it(sharing: Running) -> None:
     ann, bob, mia = [await somebody(sharing) for _ in range(3)]
     made = (await ann.post(BASES, json={"name": "n", **with_people(bob.user["username"])})).json()
     pipeline = await make_pipeline(ann, made["id"])
-    changed = await ann.patch(f"{PIPELINES}/{pipeline}", json=with_people(bob.user["email"]))
+    await prove_address(sharing, bob)
+    changed = await ann.patch(f"{PIPELINES}/{pipeline}", json=with_people(bob.user["email"].upper()))
     assert changed.json()["team_id"] == made["team_id"]
     team = f"/v1/teams/{made['team_id']}"
     seen = (await bob.get(team)).json()

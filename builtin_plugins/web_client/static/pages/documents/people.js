@@ -29,7 +29,7 @@ export function PeopleField({ value, typed, unknown, onChange, onType }) {
         <${Button} small kind="quiet" icon="close" aria-label=${t("Take {name} away", { name })} onClick=${() => onChange(value.filter((one) => one !== name))} /></li>`,
     )}</ul>`}
     <div class="row end"><div class="grow"><${Field} label=${t("Username or e-mail address")} value=${typed} onInput=${onType} onKeyDown=${keys} list=${list} autocomplete="off" autocapitalize="none" spellcheck="false"
-      error=${unknown && t("Nobody here has the name or address “{name}”.", { name: unknown })} /></div>
+      error=${unknown && t("Nobody here has the name “{name}”, or has proven to have this address.", { name: unknown })} /></div>
       <${Button} icon="plus" disabled=${!typed.trim()} onClick=${add}>${t("Add")}<//></div>
     <datalist id=${list}>${(others.data ?? []).filter(([, name]) => isNew(name)).map(([id, name]) => html`<option key=${id} value=${name}></option>`)}</datalist>
   </div>`;
