@@ -36,6 +36,8 @@ from builtin_plugins.sources.protocol import SourcePerson as SourcePerson
 from builtin_plugins.sources.protocol import SourceSetup as SourceSetup
 from builtin_plugins.sources.protocol import SourceThrottled as SourceThrottled
 from builtin_plugins.sources.protocol import SourceUnreachable as SourceUnreachable
+from builtin_plugins.sources.readings import RightsReading as RightsReading
+from builtin_plugins.sources.readings import WholeReading as WholeReading
 from kernel.sdk import hookspec
 
 
