@@ -194,11 +194,17 @@ class AccessToken:
 
 
 async def entries_of(
-    api: JsonApi, url: URL, key: str, following: Callable[[URL, Any], URL | None]
+    api: JsonApi,
+    url: URL,
+    key: str,
+    following: Callable[[URL, Any], URL | None],
+    *,
+    may_lack: bool = False,
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     """The entries of all pages from this one on; `following` says where the next is.
 
-    Raises RouteAbsent, ListingIncomplete for an answer without entries or pages in a circle, SourceFault.
+    `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete for
+    an answer without entries, or pages in a circle.
     """
     seen, page = set[URL](), url
     while True:
@@ -206,7 +212,7 @@ async def entries_of(
         answer = await api.read(page)
         if answer is None and page == url:
             raise RouteAbsent(f"There is nothing at {url.with_query(None)}")
-        entries = answer.get(key) if isinstance(answer, dict) else None
+        entries = answer.get(key, [] if may_lack else None) if isinstance(answer, dict) else None
         if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
             raise ListingIncomplete("A page of the answer is not understood, so nothing of it counts")
         for one in entries:
