@@ -203,8 +203,8 @@ async def entries_of(
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     """The entries of all pages from this one on; `following` says where the next is.
 
-    `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete for
-    an answer without entries, or pages in a circle.
+    `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete
+    for an answer without entries, or pages in a circle.
     """
     seen, page = set[URL](), url
     while True:
