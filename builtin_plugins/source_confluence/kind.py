@@ -43,7 +43,7 @@ def _edition(api: JsonApi, settings: ConfluenceSettings) -> Edition:
 
 CONFLUENCE: Final = SourceKind(
     "confluence",
-    "Confluence (not tried with a real one)",
+    "Confluence (untested with the real service)",
     ConfluenceSettings,
     open_confluence,
     secret="API token",

@@ -32,8 +32,7 @@ class ConfluenceSettings(BaseModel):
         title="Address",
         min_length=1,
         max_length=1000,
-        description="Such as https://example.atlassian.net/wiki. Tried only with answers as Atlassian "
-        "documents them, not with a Confluence.",
+        description="Such as https://example.atlassian.net/wiki.",
     )
     edition: Literal["cloud", "data_center"] = Field(
         "cloud", title="Edition", description="Data Center from 9.1 on, where permissions are read."

@@ -29,7 +29,7 @@ async def open_drive(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
 
 DRIVE: Final = SourceKind(
     "drive",
-    "Google Drive (not tried with a real one)",
+    "Google Drive (untested with the real service)",
     DriveSettings,
     open_drive,
     secret="Key (JSON)",

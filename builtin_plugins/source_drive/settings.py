@@ -30,7 +30,7 @@ class DriveSettings(BaseModel):
         max_length=255,
         pattern=r"^[\w-]*$",
         description="Its ID, from its address. Without one: what is in the account's own drive or shared "
-        "with it. Tried only with answers as Google documents them, not with Google.",
+        "with it.",
     )
     folder: str = Field(
         "",

@@ -42,7 +42,7 @@ async def open_sharepoint(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
 
 SHAREPOINT: Final = SourceKind(
     "sharepoint",
-    "SharePoint or OneDrive (not tried with a real one)",
+    "SharePoint or OneDrive (untested with the real service)",
     SharepointSettings,
     open_sharepoint,
     secret="Client secret",

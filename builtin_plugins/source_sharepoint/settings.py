@@ -35,8 +35,7 @@ class SharepointSettings(BaseModel):
         title="Tenant",
         max_length=255,
         pattern=r"^[A-Za-z0-9.-]+$",
-        description="ID or domain of the organization. Tried only with answers as Microsoft documents them, "
-        "not with Microsoft.",
+        description="ID or domain of the organization.",
     )
     client_id: str = Field(
         ...,
