@@ -11,7 +11,6 @@ from builtin_plugins.source_drive.settings import DriveSettings
 from builtin_plugins.sources.api import (
     GoneItem,
     ItemFault,
-    ItemUnsuitable,
     ItemVanished,
     Listing,
     ListingEnd,
@@ -20,10 +19,10 @@ from builtin_plugins.sources.api import (
 )
 
 _DEPTH: Final = 200
-_FAULTS: Final = {
-    "exportSizeLimitExceeded": ItemUnsuitable("Google exports no document of more than 10 MB"),
-    "cannotDownloadFile": ItemUnsuitable("Its owner does not allow that it is downloaded"),
-    "cannotDownloadAbusiveFile": ItemUnsuitable("Google considers it harmful and does not give it out"),
+_LASTING: Final = {
+    "exportSizeLimitExceeded": "Google exports no document of more than 10 MB",
+    "cannotDownloadFile": "Its owner does not allow that it is downloaded",
+    "cannotDownloadAbusiveFile": "Google considers it harmful and does not give it out",
 }
 Folders = Mapping[str, DriveFile]
 
@@ -53,6 +52,8 @@ class DriveSource:
                 yield ListingEnd(token, only_changes=True)
                 return
         token = await self.api.start()
+        if self._folder and await self.api.state(self._folder) is None:
+            raise SourceMisplaced("Folder: there is none, it is in the trash, or the account may not see it")
         files = {one.id: one async for one in self.api.files()}
         for file in files.values():
             path = self.path_of(file, files)
@@ -81,7 +82,7 @@ class DriveSource:
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a file, Google's own documents in Office's formats. Raises ItemFault, SourceFault."""
         kind, _, _ = item.etag.partition(" ")
-        async with self.api.api.content(self.api.content(item.identity, kind), _FAULTS) as pieces:
+        async with self.api.api.content(self.api.content(item.identity, kind), _LASTING) as pieces:
             yield self._as_listed(item, pieces)
 
     async def _as_listed(self, item: SourceItem, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from yarl import URL
 
 from builtin_plugins.source_drive.settings import GOOGLE, DriveSettings
-from builtin_plugins.sources.api import JsonApi, ListingIncomplete, entries_of
+from builtin_plugins.sources.api import JsonApi, ListingIncomplete, SourceMisplaced, entries_of
 
 FOLDER: Final = "application/vnd.google-apps.folder"
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
@@ -115,6 +115,8 @@ class DriveApi:
         url = self._changes / "startPageToken"
         query = {"supportsAllDrives": "true", **({"driveId": self._drive} if self._drive else {})}
         answer = await self.api.read(url.with_query(query))
+        if answer is None:
+            raise SourceMisplaced("Shared drive: there is none, or the account may not see it")
         token = answer.get("startPageToken") if isinstance(answer, dict) else None
         if not token:
             raise ListingIncomplete("Drive does not say where its changes begin")

@@ -16,6 +16,7 @@ from builtin_plugins.sources.calling import ABSENT, call_server, item_pieces
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
     ItemFault,
+    ItemUnsuitable,
     ItemVanished,
     ListingIncomplete,
     SourceFault,
@@ -113,9 +114,9 @@ class JsonApi:
 
     @asynccontextmanager
     async def content(
-        self, url: URL, faults: Mapping[str, ItemFault] | None = None
+        self, url: URL, lasting: Mapping[str, str] | None = None
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The bytes of an item. `faults` are those of reasons that it gives for a 403.
+        """The bytes of an item. `lasting` says by the code of an error why there is nothing to read.
 
         Raises ItemFault, SourceFault.
         """
@@ -128,9 +129,9 @@ class JsonApi:
                 reason, text = await reason_of(reply)
                 if reply.status == 403 and reason in self._busy:
                     raise SourceThrottled(30)
-                raise (faults or {}).get(reason) or ItemFault(
-                    f"{self._name} answered {reply.status}{f' ({text})' if text else ''}"
-                )
+                if reason in (lasting or {}):
+                    raise ItemUnsuitable((lasting or {})[reason])
+                raise ItemFault(f"{self._name} answered {reply.status}{f' ({text})' if text else ''}")
             yield item_pieces(reply)
 
 

@@ -170,6 +170,8 @@ class FakeGoogle:
         return web.Response(text=text, content_type="application/json")
 
     def _changes(self, request: web.Request, parts: list[str]) -> web.Response:
+        if request.query.get("driveId", "") != self.drive:
+            return error(404)
         if parts == ["startPageToken"]:
             return web.json_response({"startPageToken": str(len(self.changed))})
         if self.spoil == "token":

@@ -22,6 +22,7 @@ from builtin_plugins.sources.api import (
     ListingIncomplete,
     SourceGrant,
     SourceItem,
+    SourceMisplaced,
     SourceSetup,
     SourceThrottled,
 )
@@ -57,7 +58,7 @@ def google(request: pytest.FixtureRequest) -> FakeGoogle:
 def opened_at(
     platform: Platform, url: str, google: FakeGoogle, secret: str | None = None, **fields: Any
 ) -> AbstractAsyncContextManager[DocumentSource]:
-    settings = DriveSettings(server=url, shared_drive=google.drive, **fields)
+    settings = DriveSettings(**{"server": url, "shared_drive": google.drive, **fields})
     return open_drive(SourceSetup(platform, "one", settings, SecretStr(secret or key_file(url))))
 
 
@@ -285,6 +286,18 @@ async def test_only_a_folder(running: Running, google: FakeGoogle) -> None:
         items, end = await listed(source, end.cursor)
         assert items == [GoneItem(file.id)] and end.only_changes
         assert google.bodies == []
+
+
+@pytest.mark.parametrize("field", ["folder", "shared_drive"])
+async def test_what_the_settings_name_must_be_there(running: Running, google: FakeGoogle, field: str) -> None:
+    """Otherwise, everything would look deleted."""
+    google.add("a.txt")
+    async with (
+        served_by(google.handle) as url,
+        opened_at(running.platform, url, google, **{field: "elsewhere"}) as source,
+    ):
+        with pytest.raises(SourceMisplaced):
+            await listed(source)
 
 
 @pytest.mark.parametrize("how", ["removed", "folder", "token"])
