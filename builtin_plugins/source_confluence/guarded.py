@@ -65,10 +65,10 @@ class GuardedWiki(WholeReading, WikiSource):
                 limits.restrictions[above] = await self._asked(reading, above)
         for group in sorted({group for one in limits.everything() for group in one.groups}):
             reading.members[group] = await self._members(reading, group)
-        for content in limits.chains:
-            known = limits.of(content)
+        for number in limits.chains:
+            known = limits.of(number)
             if known is not None:
-                reading.grants[content] = _common(known, reading.members)
+                reading.grants[number] = _common(known, reading.members)
         reading.grants |= {
             one: reading.grants[page] for one, page in limits.attached.items() if page in reading.grants
         }

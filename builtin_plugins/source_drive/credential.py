@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from yarl import URL
 
 from builtin_plugins.source_drive.settings import DriveSettings
-from builtin_plugins.sources.api import AccessToken, CredentialRefused
+from builtin_plugins.sources.api import BearerToken, CredentialRefused
 from kernel.sdk import OutgoingClient
 
 _READ: Final = "https://www.googleapis.com/auth/drive.readonly"
@@ -24,7 +24,7 @@ _NEEDED: Final = {
 _SECONDS: Final = 3600
 
 
-def open_token(client: OutgoingClient, settings: DriveSettings, secret: SecretStr | None) -> AccessToken:
+def open_token(client: OutgoingClient, settings: DriveSettings, secret: SecretStr | None) -> BearerToken:
     """The token of a credential, not asked for yet. Raises CredentialRefused, which says what it must be."""
     key = _key_of(secret)
     address = URL(str(key.get("token_uri") or _TOKENS))
@@ -36,7 +36,7 @@ def open_token(client: OutgoingClient, settings: DriveSettings, secret: SecretSt
         assertion = _assertion(key, settings, str(address))
         return {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
 
-    return AccessToken(client, "Google", address, form)
+    return BearerToken(client, "Google", address, form)
 
 
 def _key_of(secret: SecretStr | None) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from builtin_plugins.source_sharepoint.graph import GraphApi
 from builtin_plugins.source_sharepoint.guarded import GuardedLibraries
 from builtin_plugins.source_sharepoint.libraries import LibrarySource
 from builtin_plugins.source_sharepoint.settings import SharepointSettings
-from builtin_plugins.sources.api import AccessToken, DocumentSource, JsonApi, SourceKind, SourceSetup
+from builtin_plugins.sources.api import BearerToken, DocumentSource, JsonApi, SourceKind, SourceSetup
 from kernel.sdk import OUTGOING
 
 
@@ -30,7 +30,7 @@ async def open_sharepoint(setup: SourceSetup) -> AsyncIterator[DocumentSource]:
     }
     tokens = URL(f"{settings.sign_in}/{settings.tenant}/oauth2/v2.0/token")
     async with setup.platform.resource(OUTGOING).client("source_sharepoint") as client:
-        token = AccessToken(client, "Microsoft", tokens, lambda: form)
+        token = BearerToken(client, "Microsoft", tokens, lambda: form)
 
         async def authorize(is_refused: bool) -> Mapping[str, str]:
             # Otherwise, changes of a file come with all folders above it.

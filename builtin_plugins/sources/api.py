@@ -9,7 +9,7 @@ from builtin_plugins.sources.calling import call_server as call_server
 from builtin_plugins.sources.calling import clock_difference as clock_difference
 from builtin_plugins.sources.calling import item_pieces as item_pieces
 from builtin_plugins.sources.calling import seconds_to_wait as seconds_to_wait
-from builtin_plugins.sources.json_api import AccessToken as AccessToken
+from builtin_plugins.sources.json_api import BearerToken as BearerToken
 from builtin_plugins.sources.json_api import JsonApi as JsonApi
 from builtin_plugins.sources.json_api import RouteAbsent as RouteAbsent
 from builtin_plugins.sources.json_api import RouteRefused as RouteRefused

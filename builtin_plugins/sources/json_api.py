@@ -158,7 +158,7 @@ async def reason_of(reply: OutgoingReply) -> tuple[str, str]:
     return str(first.get("reason") or error.get("code") or ""), text[:_LONGEST_REASON]
 
 
-class AccessToken:
+class BearerToken:
     """A token that its server gives for some time for a form of RFC 6749; asked for when it is needed."""
 
     def __init__(
