@@ -15,6 +15,7 @@ from builtin_plugins.source_imap.replies import (
     MailFolder,
     MailMessage,
     ReplyBroken,
+    quoted,
     read_folders,
     read_messages,
 )
@@ -27,6 +28,7 @@ from builtin_plugins.sources.api import (
 )
 
 _SECONDS: Final = 60.0
+_MOST_NAMED: Final = 10
 _HEADERS: Final = "MESSAGE-ID REFERENCES IN-REPLY-TO SUBJECT FROM DATE"
 _IDLE_SECONDS: Final = 60.0
 _SILENT_SECONDS: Final = 600.0
@@ -219,6 +221,13 @@ class MailConnection:
         wanted = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
         uids = ",".join(map(str, numbers))
         return self._command(lambda server: list(read_messages(_good(server.uid("FETCH", uids, wanted)))))
+
+    def named(self, message_id: str) -> list[MailMessage]:
+        """Headers of messages in the open folder whose id holds this text."""
+        wanted = ("HEADER", "MESSAGE-ID", quoted(message_id))
+        found = self._command(lambda server: _good(server.uid("SEARCH", *wanted)))
+        numbers = [int(number) for line in found if line for number in line.split()]
+        return self.messages(numbers[:_MOST_NAMED]) if numbers else []
 
     def piece(self, uid: int, start: int, size: int) -> bytes | None:
         """`size` bytes of a message from `start` on; None if it is gone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from email.errors import HeaderParseError
@@ -20,12 +21,14 @@ from builtin_plugins.source_imap.folders import selected_folders
 from builtin_plugins.source_imap.numbers import as_ranges, from_ranges
 from builtin_plugins.source_imap.replies import MailFolder, MailMessage
 from builtin_plugins.source_imap.settings import ImapSettings
+from builtin_plugins.source_imap.threads import MailThreads, MessageLinks
 from builtin_plugins.source_imap.watching import watch_messages
 from builtin_plugins.sources.api import (
     GoneItem,
     ItemVanished,
     Listing,
     ListingEnd,
+    ListingIncomplete,
     SourceDirectory,
     SourceGrant,
     SourceItem,
@@ -42,6 +45,7 @@ _BATCH: Final = 200
 _PIECE: Final = 1024 * 1024
 _LONGEST_NAME: Final = 120
 _LONGEST_HEADER: Final = 2_000
+_ID: Final = re.compile(r"<[^<>\s]+>")
 Answer = TypeVar("Answer")
 Known = dict[str, tuple[int, set[int]]]
 """By folder, as the server spells it, its UIDVALIDITY and the UIDs of its messages."""
@@ -63,16 +67,20 @@ class MailboxSource:
     async def documents(self, since: str | None) -> Listing:
         """All messages, or what has come and gone since the last listing. Raises SourceFault."""
         known, current = _known_of(since), Known()
-        for folder in selected_folders(await self._ask(self._connection.folders), self._settings):
+        folders = selected_folders(await self._ask(self._connection.folders), self._settings)
+        threads = MailThreads(partial(self._look_up, folders), is_update=since is not None)
+        for folder in folders:
             validity, numbers = await self._ask(partial(self._numbers, folder))
             before, had = known.get(folder.quoted, (validity, set[int]()))
             current[folder.quoted] = (validity, numbers)
             fresh = sorted(numbers - had if before == validity else numbers)
             for start in range(0, len(fresh), _BATCH):
                 batch = fresh[start : start + _BATCH]
-                messages = await self._ask(partial(self._fetch, folder, batch))
+                messages = await self._ask(partial(self._fetch, folder, validity, batch))
                 for message in messages:
-                    yield self._item(folder, validity, message)
+                    headers = _headers_of(message)
+                    thread = await threads.thread_of(_links_of(headers))
+                    yield self._item(folder, validity, message, headers, thread)
                 numbers.difference_update(set(batch) - {one.uid for one in messages})  # asked for again
         for name, (validity, had) in known.items():
             now, numbers = current.get(name, (validity, set[int]()))
@@ -85,17 +93,33 @@ class MailboxSource:
         validity = self._connection.enter(folder.quoted)
         return validity, self._connection.numbers()
 
-    def _fetch(self, folder: MailFolder, numbers: list[int]) -> list[MailMessage]:
-        self._connection.enter(folder.quoted)
+    def _fetch(self, folder: MailFolder, validity: int, numbers: list[int]) -> list[MailMessage]:
+        if self._connection.enter(folder.quoted) != validity:
+            raise ListingIncomplete(f"The mail server numbers the mails in {folder.name} in another way now")
         return self._connection.messages(numbers)
 
-    def _item(self, folder: MailFolder, validity: int, message: MailMessage) -> SourceItem:
-        headers = BytesParser().parsebytes(message.headers, headersonly=True)
+    async def _look_up(self, folders: Sequence[MailFolder], message_id: str) -> MessageLinks | None:
+        """A message by its id, from any of these folders."""
+        if not (message_id.isascii() and message_id.isprintable()):
+            return None
+        for folder in folders:
+            for message in await self._ask(partial(self._find, folder, message_id)):
+                links = _links_of(_headers_of(message))
+                if links.own == message_id:
+                    return links
+        return None
+
+    def _find(self, folder: MailFolder, message_id: str) -> list[MailMessage]:
+        self._connection.enter(folder.quoted)
+        return self._connection.named(message_id)
+
+    def _item(
+        self, folder: MailFolder, validity: int, message: MailMessage, headers: Message, thread: str
+    ) -> SourceItem:
         subject, own = _header(headers, "Subject"), _header(headers, "Message-ID")
-        thread = (_header(headers, "References") or _header(headers, "In-Reply-To") or own).split()
         day = f"{message.received:%Y-%m-%d} " if message.received else ""
         details = {
-            "thread": thread[0] if thread else "",
+            "thread": thread,
             "message_id": own,
             "sender": _header(headers, "From"),
         }
@@ -158,6 +182,16 @@ class MailboxSource:
 
     def _identity(self, folder: str, validity: int, uid: int) -> str:
         return json.dumps([self._settings.owner, folder, validity, uid])
+
+
+def _headers_of(message: MailMessage) -> Message:
+    return BytesParser().parsebytes(message.headers, headersonly=True)
+
+
+def _links_of(headers: Message) -> MessageLinks:
+    references = tuple(_header(headers, "References").split())
+    answers = _ID.search(_header(headers, "In-Reply-To"))
+    return MessageLinks(_header(headers, "Message-ID"), references, answers[0] if answers else "")
 
 
 def _header(headers: Message, name: str) -> str:

@@ -9,6 +9,12 @@ from builtin_plugins.sources.calling import call_server as call_server
 from builtin_plugins.sources.calling import clock_difference as clock_difference
 from builtin_plugins.sources.calling import item_pieces as item_pieces
 from builtin_plugins.sources.calling import seconds_to_wait as seconds_to_wait
+from builtin_plugins.sources.json_api import BearerToken as BearerToken
+from builtin_plugins.sources.json_api import JsonApi as JsonApi
+from builtin_plugins.sources.json_api import RouteAbsent as RouteAbsent
+from builtin_plugins.sources.json_api import RouteRefused as RouteRefused
+from builtin_plugins.sources.json_api import constant_headers as constant_headers
+from builtin_plugins.sources.json_api import entries_of as entries_of
 from builtin_plugins.sources.protocol import CredentialRefused as CredentialRefused
 from builtin_plugins.sources.protocol import DocumentSource as DocumentSource
 from builtin_plugins.sources.protocol import GoneItem as GoneItem
@@ -30,6 +36,8 @@ from builtin_plugins.sources.protocol import SourcePerson as SourcePerson
 from builtin_plugins.sources.protocol import SourceSetup as SourceSetup
 from builtin_plugins.sources.protocol import SourceThrottled as SourceThrottled
 from builtin_plugins.sources.protocol import SourceUnreachable as SourceUnreachable
+from builtin_plugins.sources.readings import RightsReading as RightsReading
+from builtin_plugins.sources.readings import WholeReading as WholeReading
 from kernel.sdk import hookspec
 
 

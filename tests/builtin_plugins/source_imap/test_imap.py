@@ -74,12 +74,14 @@ def opened(
     return open_mailbox(SourceSetup(running.platform, "one", settings, SecretStr(password)))
 
 
-def message(subject: str, *, answers: str = "", attached: bytes = b"") -> bytes:
+def message(subject: str, *, answers: str = "", replies_to: str = "", attached: bytes = b"") -> bytes:
     mail = EmailMessage()
     mail["From"], mail["To"], mail["Subject"] = "bob@example.org", USER, subject
     mail["Message-ID"] = f"<{subject.encode().hex()}@example.org>"
     if answers:
         mail["References"] = f"<{answers}@example.org> <between@example.org>"
+    if replies_to:
+        mail["In-Reply-To"] = f"Your letter <{replies_to.encode().hex()}@example.org>"
     mail.set_content(f"A letter about {subject}.")
     if attached:
         mail.add_attachment(attached, maintype="application", subtype="octet-stream", filename="a.bin")
@@ -116,6 +118,35 @@ async def test_messages(running: Running, server: MailServer, mail: imaplib.IMAP
     assert (item.details["thread"], item.details["sender"]) == ("<first@example.org>", "bob@example.org")
     mail.select("Work")
     assert mail.uid("SEARCH", "SEEN")[1] == [b""]
+
+
+async def test_replies_without_references_belong_to_the_thread(
+    running: Running, server: MailServer, mail: imaplib.IMAP4
+) -> None:
+    """Of the first mail, in whichever folder; also what comes later, and what only refers to a reply."""
+    put(mail, message("second", replies_to="first"))
+    put(mail, message("first"), "Work")
+    put(mail, message("third", replies_to="second"))
+    put(mail, message("lost", replies_to="nowhere"))
+    async with opened(running, server) as source:
+        items, _, end = await listed(source)
+        put(mail, message("fourth", replies_to="third"))
+        put(mail, message("fifth", answers=b"second".hex()))
+        more, _, _ = await listed(source, end.cursor)
+    threads = {one.path.rpartition(" ")[2]: one.details["thread"] for one in [*items, *more]}
+    first, nowhere = (f"<{one.encode().hex()}@example.org>" for one in ("first", "nowhere"))
+    of_first = dict.fromkeys((f"{one}.eml" for one in ("first", "second", "third", "fourth", "fifth")), first)
+    assert threads == {**of_first, "lost.eml": nowhere}
+
+
+async def test_mails_that_answer_each_other_have_a_thread(
+    running: Running, server: MailServer, mail: imaplib.IMAP4
+) -> None:
+    put(mail, message("one", replies_to="two"))
+    put(mail, message("two", replies_to="one"))
+    async with opened(running, server) as source:
+        items, _, _ = await listed(source)
+    assert len({one.details["thread"] for one in items}) == 1
 
 
 async def test_only_what_has_come_and_gone(running: Running, server: MailServer, mail: imaplib.IMAP4) -> None:

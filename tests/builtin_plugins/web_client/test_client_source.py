@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from builtin_plugins.source_confluence.kind import CONFLUENCE
+from builtin_plugins.source_drive.kind import DRIVE
 from builtin_plugins.source_feed.feed import FEED
 from builtin_plugins.source_imap.mailbox import IMAP
 from builtin_plugins.source_s3.bucket import S3
+from builtin_plugins.source_sharepoint.kind import SHAREPOINT
 from builtin_plugins.source_web.site import WEB
 from builtin_plugins.sources.api import SourceKind
 from tests.builtin_plugins.web_client.language_files import FILES, faults, known_texts
@@ -48,7 +51,9 @@ def test_vendored_file_is_what_npm_has(item: dict[str, object]) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", str(item["version"]))
 
 
-@pytest.mark.parametrize("kind", [FEED, IMAP, S3, WEB], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [CONFLUENCE, DRIVE, FEED, IMAP, S3, SHAREPOINT, WEB], ids=lambda kind: kind.name
+)
 def test_forms_of_sources_come_in_all_languages(kind: SourceKind) -> None:
     fields = kind.settings.model_json_schema()["properties"].values()
     texts = [kind.title, kind.secret, *(one.get(name) for one in fields for name in ("title", "description"))]

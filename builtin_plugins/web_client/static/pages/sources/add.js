@@ -16,6 +16,10 @@ const TITLES = [
   "Access key ID", "Read by version", "Secret access key", "Website", "Follow links", "Pages", "Depth",
   "Largest page in MB", "Pause", "RSS, Atom or JSON feed", "Entries", "Mailbox (IMAP)", "Port", "Encryption",
   "E-mail address", "Folders", "Password", "Readers", "Groups",
+  "Confluence (untested with the real service)", "API token", "Edition", "Spaces", "Blog posts", "Attachments",
+  "Public spaces", "Google Drive (untested with the real service)", "Key (JSON)", "Shared drive", "Account",
+  "Ask who is in groups", "SharePoint or OneDrive (untested with the real service)", "Client secret", "Tenant",
+  "Application ID", "Site", "Library", "Sign-in server",
 ];
 const HINTS = [
   "Where to begin, such as https://example.org/docs/. Only what is below it is read.",
@@ -39,6 +43,27 @@ const HINTS = [
   "In a bucket with versioning, each document names its version, and exactly that is read.",
   "A line for each prefix, such as hr/ = @hr, ann@example.org; * is everybody. The longest prefix decides. Everybody who sees the knowledge base reads all when empty.",
   "A line for each group, such as hr = ann@example.org, bob@example.org. What other groups are here is said in the source's table of counterparts.",
+  "Such as https://example.atlassian.net/wiki.",
+  "Data Center from 9.1 on, where permissions are read.",
+  "E-mail address of the token's account in the cloud; empty for a personal access token.",
+  "Keys of spaces, one in a line; all that the account sees when empty.",
+  "Read them as well.",
+  "Read those of what is read.",
+  "Whoever may read a page there, or everybody who sees the knowledge base.",
+  "Confluence may be used without signing in: everybody who sees the knowledge base reads spaces that are open to anonymous people. Otherwise nobody does for that reason.",
+  "For Data Center: the user ann there has the address ann@domain.",
+  "Its ID, from its address. Without one: what is in the account's own drive or shared with it.",
+  "ID of a folder, from its address: only what is below it; all when empty.",
+  "E-mail address of the account for which a service account reads, by domain-wide delegation; the service account itself when empty.",
+  "Whoever may read a file there, or everybody who sees the knowledge base.",
+  "With the Directory API; the account must be allowed to read groups.",
+  "Google's, unless a proxy answers for it.",
+  "ID or domain of the organization.",
+  "Of the app registration whose client secret is the credential.",
+  "Such as https://example.sharepoint.com/sites/team; or name a user instead.",
+  "Sign-in name of the person whose OneDrive is read.",
+  "Name of one document library, such as Documents; all of the site when empty.",
+  "Another one in national clouds.",
 ];
 export const titled = (text) => (TITLES.includes(text) ? t(text) : text);
 const hinted = (text) => (HINTS.includes(text) ? t(text) : text);

@@ -1,0 +1,1 @@
+"""Confluence spaces as sources of knowledge bases."""

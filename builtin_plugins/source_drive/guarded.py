@@ -1,0 +1,115 @@
+"""Who may read files, as the permissions of each say it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from builtin_plugins.source_drive.drive import DriveSource
+from builtin_plugins.source_drive.files import FOLDER, DriveApi, DriveFile
+from builtin_plugins.source_drive.settings import DriveSettings
+from builtin_plugins.sources.api import (
+    RightsReading,
+    RouteAbsent,
+    RouteRefused,
+    SourceGrant,
+    SourcePerson,
+    WholeReading,
+)
+from kernel.sdk import utc_now
+
+_AT_ONCE: Final = 8
+_LINK: Final = "link"
+"""Whoever has a link: nobody here, until the table of counterparts says who that is."""
+
+
+class GuardedDrive(WholeReading, DriveSource):
+    """Files of shared drives are asked one by one: listings do not have their permissions."""
+
+    def __init__(self, api: DriveApi, settings: DriveSettings) -> None:
+        super().__init__(api, settings)
+        self.is_exact = True
+        self._asks_for_groups = settings.directory
+
+    async def read_rights(self) -> RightsReading:
+        """As it is now. Raises SourceFault."""
+        reading = RightsReading()
+        files = {one.id: one async for one in self.api.files(rights=True)}
+        wanted = [
+            one for one in files.values() if one.type != FOLDER and self.path_of(one, files) is not None
+        ]
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            found = await asyncio.gather(*(self._permissions(one) for one in some))
+            for file, permissions in zip(some, found, strict=True):
+                if permissions is not None:
+                    reading.grants[file.id] = _grant(reading, permissions)
+        if self._asks_for_groups:
+            for group in sorted({one for grant in reading.grants.values() for one in grant.groups}):
+                if "@" in group:
+                    reading.members[group] = await self._members(reading, group)
+        return reading
+
+    async def _permissions(self, file: DriveFile) -> Sequence[Mapping[str, Any]] | None:
+        """Those of a file; None if the account may not see them."""
+        listed = file.about.get("permissions")
+        if isinstance(listed, list) and not file.about.get("driveId"):
+            return listed
+        able = file.about.get("capabilities")
+        if not file.about.get("driveId") and isinstance(able, dict) and able.get("canShare") is False:
+            return None
+        try:
+            return await self.api.permissions(file.id)
+        except (RouteAbsent, RouteRefused):
+            return None
+
+    async def _members(self, reading: RightsReading, group: str) -> frozenset[str]:
+        try:
+            members = await self.api.members(group)
+        except (RouteAbsent, RouteRefused):  # such as a group of another domain
+            return frozenset()
+        people = [
+            str(one["email"]).lower()
+            for one in members
+            if one.get("type") == "USER" and one.get("email") and one.get("status", "ACTIVE") == "ACTIVE"
+        ]
+        for one in people:
+            reading.people.setdefault(one, SourcePerson(one, one, one))
+        return frozenset(people)
+
+
+def _grant(reading: RightsReading, permissions: Sequence[Mapping[str, Any]]) -> SourceGrant:
+    """Every role lets one read; a permission of a view is for something else than the content."""
+    people, groups, everybody = set[str](), set[str](), False
+    for one in permissions:
+        if one.get("deleted") or one.get("pendingOwner") or one.get("view") or _is_over(one):
+            continue
+        kind, email = one.get("type"), str(one.get("emailAddress") or "").lower()
+        if kind == "user" and (email or one.get("id")):
+            person = email or str(one["id"])
+            people.add(person)
+            reading.people[person] = SourcePerson(
+                person, str(one.get("displayName") or person), email or None
+            )
+        elif kind == "group" and email:
+            groups.add(email)
+            reading.names[email] = str(one.get("displayName") or email)
+        elif kind == "domain" and one.get("domain"):
+            groups.add(f"domain {one['domain']}")
+        elif kind == "anyone" and one.get("allowFileDiscovery") is True:
+            everybody = True
+        elif kind == "anyone":
+            groups.add(_LINK)
+    return SourceGrant(sorted(people), sorted(groups), everybody)
+
+
+def _is_over(permission: Mapping[str, Any]) -> bool:
+    ends = permission.get("expirationTime")
+    if not ends:
+        return False
+    try:
+        return datetime.fromisoformat(str(ends)) <= utc_now()
+    except (ValueError, TypeError):
+        return True

@@ -1,0 +1,1 @@
+"""SharePoint and OneDrive as sources of knowledge bases."""

@@ -1,0 +1,154 @@
+"""Who may read files, as the permissions of each say it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from builtin_plugins.source_sharepoint.graph import GraphApi, GraphItem
+from builtin_plugins.source_sharepoint.libraries import LibrarySource
+from builtin_plugins.sources.api import (
+    RightsReading,
+    RouteAbsent,
+    RouteRefused,
+    SourceGrant,
+    SourcePerson,
+    WholeReading,
+)
+from kernel.sdk import utc_now
+
+_READING: Final = {"read", "write", "owner"}
+_AT_ONCE: Final = 8
+_ID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_DIRECTORY_GROUP: Final = re.compile(
+    rf"c:0(?:o\.c\|federateddirectoryclaimprovider|t\.c\|tenant)\|({_ID})", re.IGNORECASE
+)
+"""Claims of SharePoint for groups of the directory; one with `_o` at the end is for the group's owners."""
+_USER: Final = "#microsoft.graph.user"
+_GUEST: Final = "#ext#"
+
+
+class GuardedLibraries(WholeReading, LibrarySource):
+    """Files are asked one by one: Graph gives no permissions in lists."""
+
+    def __init__(self, api: GraphApi) -> None:
+        super().__init__(api)
+        self.is_exact = True
+
+    async def read_rights(self) -> RightsReading:
+        """As it is now. Raises SourceFault."""
+        reading, directory_groups = RightsReading(), set[str]()
+        for drive in await self.api.drives():
+            items, _ = await self.all_items(drive)
+            files = [one for one in items.values() if one.is_file]
+            for start in range(0, len(files), _AT_ONCE):
+                some = files[start : start + _AT_ONCE]
+                found = await asyncio.gather(*(self._permissions(one) for one in some))
+                for file, permissions in zip(some, found, strict=True):
+                    if permissions is not None:
+                        grant = _grant(reading, directory_groups, permissions)
+                        reading.grants[f"{drive.id}/{file.id}"] = grant
+        for group in sorted(directory_groups):
+            reading.members[group] = await self._members(reading, group)
+        named = {person for grant in reading.grants.values() for person in grant.people}
+        unknown = sorted(named - {one.id for one in reading.people.values() if one.email})
+        await self._describe(reading, unknown)
+        return reading
+
+    async def _permissions(self, file: GraphItem) -> Sequence[Mapping[str, Any]] | None:
+        """Those of a file; None if the application may not see them."""
+        try:
+            return await self.api.permissions(file)
+        except (RouteAbsent, RouteRefused):
+            return None
+
+    async def _members(self, reading: RightsReading, group: str) -> frozenset[str]:
+        """The people in a group; nobody if the application may not know."""
+        try:
+            members = await self.api.members(group)
+        except (RouteAbsent, RouteRefused):
+            return frozenset()
+        users = [
+            one for one in members if one.get("@odata.type") == "#microsoft.graph.user" and one.get("id")
+        ]
+        reading.people |= {str(one["id"]): _person(one) for one in users}
+        return frozenset(str(one["id"]) for one in users)
+
+    async def _describe(self, reading: RightsReading, ids: Sequence[str]) -> None:
+        """Ask for the addresses of people; they have none if the application may not know them."""
+        known = [one for one in ids if re.fullmatch(_ID, one, re.IGNORECASE)]
+        try:
+            users = await self.api.people(known) if known else []
+        except RouteRefused:
+            return
+        reading.people |= {str(one["id"]): _person(one) for one in users if one.get("id")}
+
+
+def _grant(
+    reading: RightsReading, directory_groups: set[str], permissions: Sequence[Mapping[str, Any]]
+) -> SourceGrant:
+    """Links give only the people they name; whoever has another one is a group that the table explains."""
+    people, groups = set[str](), set[str]()
+    for one in permissions:
+        if _is_over(one) or not _READING.intersection(one.get("roles") or ()):
+            continue
+        link = one.get("link")
+        if isinstance(link, dict) and link.get("scope") in ("anonymous", "organization"):
+            groups.add(f"link {link['scope']}")
+        for kind, number, name in _identities(one):
+            if kind == "user":
+                people.add(number)
+                reading.people.setdefault(number, SourcePerson(number, name))
+            else:
+                groups.add(number)
+                reading.names[number] = name
+                if kind == "group":
+                    directory_groups.add(number)
+    return SourceGrant(sorted(people), sorted(groups))
+
+
+def _identities(permission: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Kind (user, group of the directory, other group), id and name of whom a permission names."""
+    named = permission.get("grantedToIdentitiesV2")
+    for one in [permission.get("grantedToV2"), *(named if isinstance(named, list) else [])]:
+        found = _identity(one) if isinstance(one, dict) else None
+        if found is not None:
+            yield found
+
+
+def _identity(named: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    for kind in ("group", "user"):
+        about = named.get(kind)
+        if isinstance(about, dict) and about.get("id"):
+            return kind, str(about["id"]), str(about.get("displayName") or about["id"])
+    for kind in ("sharePointGroup", "siteGroup", "siteUser"):
+        about = named.get(kind)
+        if not isinstance(about, dict) or not about.get("id"):
+            continue
+        name, login = str(about.get("displayName") or about["id"]), str(about.get("loginName") or "")
+        claim = _DIRECTORY_GROUP.fullmatch(login)
+        if claim is not None:
+            return "group", claim[1].lower(), name
+        return "other", f"{kind} {login if kind == 'siteUser' and login else about['id']}", name
+    return None
+
+
+def _person(user: Mapping[str, Any]) -> SourcePerson:
+    """With the mail address that the directory has, or the sign-in name of a member."""
+    number, name = str(user["id"]), str(user.get("userPrincipalName") or "")
+    email = user.get("mail") or (name if "@" in name and _GUEST not in name.lower() else None)
+    return SourcePerson(number, str(user.get("displayName") or name or number), email)
+
+
+def _is_over(permission: Mapping[str, Any]) -> bool:
+    """The first moment of all times means that there is no end."""
+    ends = permission.get("expirationDateTime")
+    if not ends or str(ends).startswith("0001-"):
+        return False
+    try:
+        return datetime.fromisoformat(str(ends)) <= utc_now()
+    except (ValueError, TypeError):
+        return True
