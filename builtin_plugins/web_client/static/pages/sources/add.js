@@ -73,7 +73,7 @@ const SCHEDULES = { "": "By hand", "@hourly": "Every hour", "@daily": "Every day
 export const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
 export function AddSource({ base, kinds, onAdded, onClose }) {
-  const [kind, setKind] = useState(kinds[0]);
+  const [kind, setKind] = useState(kinds.find((one) => one.name === "folder") ?? kinds[0]);
   const [settings, setSettings] = useState({});
   const [name, setName] = useState("");
   const [secret, setSecret] = useState("");
