@@ -1409,4 +1409,6 @@ export default {
   "Noticed at once": "Werden sofort bemerkt",
   "Found by its runs": "Werden beim nächsten Lauf gefunden",
   "Changes are not noticed at once": "Änderungen werden nicht sofort bemerkt",
+  "As it looks": "Ansicht",
+  "This file can’t be shown as it looks. Here is its text.": "Diese Datei lässt sich nicht so zeigen, wie sie aussieht. Hier ist ihr Text.",
 };

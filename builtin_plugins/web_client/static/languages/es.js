@@ -1409,4 +1409,6 @@ export default {
   "Noticed at once": "Se advierten al momento",
   "Found by its runs": "Se encuentran en la siguiente ejecución",
   "Changes are not noticed at once": "Los cambios no se advierten al momento",
+  "As it looks": "Aspecto",
+  "This file can’t be shown as it looks. Here is its text.": "Este archivo no se puede mostrar tal como es. Aquí está su texto.",
 };

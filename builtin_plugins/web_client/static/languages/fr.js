@@ -1409,4 +1409,6 @@ export default {
   "Noticed at once": "Remarqués aussitôt",
   "Found by its runs": "Trouvés à l’exécution suivante",
   "Changes are not noticed at once": "Les changements ne sont pas remarqués aussitôt",
+  "As it looks": "Aspect",
+  "This file can’t be shown as it looks. Here is its text.": "Ce fichier ne peut pas être affiché tel quel. Voici son texte.",
 };
