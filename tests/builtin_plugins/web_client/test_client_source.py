@@ -139,8 +139,8 @@ def test_what_is_imported_is_there_and_used() -> None:
 
 
 def test_no_text_becomes_markup() -> None:
-    """Nothing parses text as HTML or runs it, so hostile names stay text; but for the frame in which documents
-    are shown as they look, where no script runs.
+    """Nothing parses text as HTML or runs it, so hostile names stay text; only the frame for previews does,
+    where no script runs.
     """
     barred = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
     found = [
