@@ -1424,4 +1424,5 @@ export default {
   "In the environment:": "In der Umgebung:",
   "Or in config.yaml:": "Oder in config.yaml:",
   "Then restart the server and its workers.": "Danach den Server und seine Worker neu starten.",
+  "Administrator of the platform": "Administrator der Plattform",
 };

@@ -1424,4 +1424,5 @@ export default {
   "In the environment:": "En el entorno:",
   "Or in config.yaml:": "O en config.yaml:",
   "Then restart the server and its workers.": "Después, reinicia el servidor y sus workers.",
+  "Administrator of the platform": "Administrador de la plataforma",
 };

@@ -1424,4 +1424,5 @@ export default {
   "In the environment:": "Dans l’environnement :",
   "Or in config.yaml:": "Ou dans config.yaml :",
   "Then restart the server and its workers.": "Redémarrez ensuite le serveur et ses workers.",
+  "Administrator of the platform": "Administrateur de la plateforme",
 };

@@ -23,7 +23,7 @@ export default function Account() {
       <dl class="facts">
         <dt>${t("Username")}</dt><dd>${username}</dd>
         <dt>${t("E-mail")}</dt><dd>${email}</dd>
-        <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">Platform Admin<//>`}</dd>
+        <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">${t("Administrator of the platform")}<//>`}</dd>
       </dl>
       <${Field} as="select" label=${t("Language")} value=${language.value} onInput=${chooseLanguage}>
         ${LANGUAGES.map((code) => html`<option value=${code} lang=${code}>${nameOfLanguage(code)}</option>`)}
