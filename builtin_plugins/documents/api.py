@@ -23,6 +23,7 @@ from builtin_plugins.documents.office.number_formats import date_text, duration_
 from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
+from builtin_plugins.documents.previewing import PreviewFailed, PreviewFault, preview
 from builtin_plugins.documents.properties import note_property
 from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
 from builtin_plugins.documents.registry import PARSER_PROCESSES, PARSERS, DocumentParser
@@ -71,6 +72,8 @@ __all__ = [
     "Parser",
     "ParserPosition",
     "ParserUnavailable",
+    "PreviewFailed",
+    "PreviewFault",
     "RecognizedWord",
     "Sections",
     "SlowDocument",
@@ -100,6 +103,7 @@ __all__ = [
     "page_at",
     "parse",
     "parse_small",
+    "preview",
     "read_blocks",
     "register_parsers",
     "section_at",

@@ -120,6 +120,12 @@ class UnsupportedDocument(UnsupportedMediaType):
     )
 
 
+class NoPreview(Unprocessable):
+    """A document that can't be shown as it looks."""
+
+    code = "no_preview"
+
+
 class EmptyDocument(Unprocessable):
     code = "empty_document"
 

@@ -28,6 +28,7 @@ from builtin_plugins.rag.handlers import (
     knowledge_bases,
     metadata,
     pipelines,
+    previews,
     system,
     visibility,
 )
@@ -178,7 +179,14 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, differences.routes, metadata.routes, facets.routes, ingestion.routes),
+            *(
+                documents.routes,
+                differences.routes,
+                previews.routes,
+                metadata.routes,
+                facets.routes,
+                ingestion.routes,
+            ),
             *(visibility.routes, pipelines.routes, contradictions.routes, finding.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)

@@ -30,7 +30,15 @@ _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "font-src 'self' data: blob:; media-src blob:; worker-src 'self'; connect-src 'self'{api}; "
+    "frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+# In a document's preview nothing runs, and nothing is loaded.
+_FRAME: Final = "preview.html"
+_FRAME_POLICY: Final = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
 )
 
 
@@ -49,6 +57,8 @@ async def file(ctx: Context, digest: str, name: str) -> web.Response:
         "X-Content-Type-Options": "nosniff",
         hdrs.VARY: hdrs.ACCEPT_ENCODING,
     }
+    if name == _FRAME:
+        headers |= {"Content-Security-Policy": _FRAME_POLICY, "X-Frame-Options": "SAMEORIGIN"}
     if wanted.is_text and "gzip" in ctx.request.headers.get(hdrs.ACCEPT_ENCODING, ""):
         headers[hdrs.CONTENT_ENCODING] = "gzip"
         return web.Response(body=await found.compressed(name), headers=headers)

@@ -300,6 +300,7 @@ def test_children_are_confined() -> None:
 
 STARTERS = {
     "builtin_plugins/documents/images/ocr.py",  # tesseract, in a parser's process, which is confined
+    "builtin_plugins/documents/previews/of_picture.py",  # the same, in a preview's process
     "builtin_plugins/mcp_client/stdio.py",  # the operator's own programs
     "kernel/libs/children/prepared.py",  # forks the children
     "kernel/process/serve.py",  # the platform's own processes

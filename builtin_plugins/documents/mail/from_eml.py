@@ -7,7 +7,7 @@ import codecs
 import email
 import mimetypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from email.errors import MessageError
@@ -28,6 +28,7 @@ from builtin_plugins.documents.markup.from_html import blocks_of, saved_page
 from builtin_plugins.documents.properties import note_property
 from builtin_plugins.documents.text.encoding import HEAD_BYTES, decoded_as, detect_encoding, is_utf_8
 
+_KINDS: Final = ("plain", "html")
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
 _FORWARDED: Final = "message/rfc822"
@@ -118,21 +119,25 @@ def _header(message: Message, name: str) -> str:
 
 def blocks_in(message: Message) -> Iterator[Block]:
     """Yield what `parse` yields, of one message."""
-    yield Block("\n".join(_headers(message)))
+    yield Block("\n".join(f"{name}: {value}" for name, value in shown_headers(message)))
     yield from body_of(message)
-    names = [inside for name, part in _attachments(message) for inside in _names(name, part)]
-    if names:
+    if names := attachment_names(message):
         yield Block("Attachments: " + ", ".join(names))
 
 
 def body_of(message: Message) -> Iterator[Block]:
     """Yield the texts of a message alone."""
-    for part in _texts(message, root=True):
-        text = _text(part)
+    for part in texts_of(message):
+        text = text_of(part)
         if part.get_content_subtype() == "html":
             yield from saved_page(text) if _SAVED_PAGE in message else blocks_of([text])
         else:
             yield Block(text)
+
+
+def attachment_names(message: Message) -> list[str]:
+    """The names of the files that are attached, with those inside wrappers and signatures."""
+    return [inside for name, part in _attachments(message) for inside in _names(name, part)]
 
 
 def extract(path: Path) -> Iterator[ExtractedFile]:
@@ -150,7 +155,7 @@ def files_in(message: Message) -> Iterator[ExtractedFile]:
             content = inner.as_bytes() if inner else b""
             yield ExtractedFile(name if name.lower().endswith(".eml") else f"{name}.eml", content)
         else:
-            content = _payload(part)
+            content = payload_of(part)
             yield from starmap(ExtractedFile, _unpacked(part, content) or [(name, content)])
 
 
@@ -163,11 +168,11 @@ def _names(name: str, part: Message) -> list[str]:
 def _unpacked(part: Message, content: bytes | None = None) -> list[tuple[str, bytes]]:
     """The files in Outlook's wrapper (`winmail.dat`) or inside a signature; none for any other part."""
     if _is_sealed(part):
-        signed = signed_content(_payload(part) if content is None else content)
+        signed = signed_content(payload_of(part) if content is None else content)
         return [(_attachment_name(part)[: -len(_SIGNED_SUFFIX)], signed)] if signed else []
     if part.get_content_type() not in _WRAPPERS and _attachment_name(part).lower() != _WRAPPED:
         return []
-    return files_in_tnef(_payload(part) if content is None else content)
+    return files_in_tnef(payload_of(part) if content is None else content)
 
 
 def message_of(data: bytes) -> Message:
@@ -188,13 +193,13 @@ def _is_sealed(part: Message) -> bool:
 def _is_encrypted(part: Message) -> bool:
     """Whether a part is encrypted, by S/MIME or by PGP/MIME."""
     kind = part.get_content_type()
-    return kind == _PGP or ((kind in _SIGNED or _is_sealed(part)) and is_encrypted(_payload(part)))
+    return kind == _PGP or ((kind in _SIGNED or _is_sealed(part)) and is_encrypted(payload_of(part)))
 
 
 def _opened(message: Message) -> Message:
     """The message inside its signatures, with the outer headers; its parts are unwrapped, too."""
     for _ in range(_MOST_SIGNED):
-        content = signed_content(_payload(message)) if message.get_content_type() in _SIGNED else None
+        content = signed_content(payload_of(message)) if message.get_content_type() in _SIGNED else None
         if not content:
             break
         inner: Message = email.message_from_bytes(content, policy=_POLICY)
@@ -207,30 +212,36 @@ def _opened(message: Message) -> Message:
     return message
 
 
-def _headers(message: Message) -> Iterator[str]:
+def shown_headers(message: Message) -> Iterator[tuple[str, str]]:
+    """The headers that people read, with their values in one line."""
     for name in _HEADERS:
         value = " ".join(str(message.get(name, "")).split())
         if value:
-            yield f"{name}: {value[:_MAX_HEADER_CHARS]}"
+            yield name, value[:_MAX_HEADER_CHARS]
 
 
-def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
-    """The parts that are the message's text, in order; the root is text even if it has a file name."""
+def texts_of(message: Message, best: str = "plain") -> Iterator[Message]:
+    """The parts that are the message's text, in order; of alternatives the `best` subtype, if any."""
+    return _texts(message, (best, *(kind for kind in _KINDS if kind != best)), root=True)
+
+
+def _texts(part: Message, kinds: Sequence[str], *, root: bool = False) -> Iterator[Message]:
+    """The root is text even if it has a file name."""
     if _is_encrypted(part) or (_is_attachment(part) and not (root and _is_text(part))):
         return
     if part.get_content_type() == "multipart/alternative":
-        yield from _best([list(_texts(child)) for child in _children(part)])
+        yield from _best([list(_texts(child, kinds)) for child in _children(part)], kinds)
     elif part.is_multipart():
         for child in _children(part):
-            yield from _texts(child)
+            yield from _texts(child, kinds)
     elif _is_text(part) and (root or part.get_content_subtype() not in _FOR_BROWSERS):
         yield part
 
 
-def _best(alternatives: list[list[Message]]) -> list[Message]:
-    """The best of several forms of the same text: plain, else HTML, else any; blank ones are skipped."""
-    written = [texts for texts in alternatives if any(_text(part).strip() for part in texts)]
-    for subtype in ("plain", "html"):
+def _best(alternatives: list[list[Message]], kinds: Sequence[str]) -> list[Message]:
+    """Of several forms of the same text the first of the kinds, else any; blank ones are skipped."""
+    written = [texts for texts in alternatives if any(text_of(part).strip() for part in texts)]
+    for subtype in kinds:
         for texts in written:
             if texts[0].get_content_subtype() == subtype:
                 return texts
@@ -249,7 +260,8 @@ def _children(part: Message) -> Iterator[Message]:
             yield child
 
 
-def _payload(part: Message) -> bytes:
+def payload_of(part: Message) -> bytes:
+    """The decoded bytes of a part."""
     if _encoding_of(part) == "base64" and (written := _written(part)):
         return _from_base64(written)
     payload = part.get_payload(decode=True)
@@ -296,8 +308,9 @@ def _is_noisy(data: bytes) -> bool:
     return noise > _MOST_NOISE * len(data)
 
 
-def _text(part: Message) -> str:
-    text = decoded_as(str(part.get_content_charset("utf-8")), _payload(part))
+def text_of(part: Message) -> str:
+    """The decoded text of a part."""
+    text = decoded_as(str(part.get_content_charset("utf-8")), payload_of(part))
     is_flowed = part.get_content_subtype() == "plain" and str(part.get_param("format")).lower() == "flowed"
     return unwrapped(text, is_split=str(part.get_param("delsp")).lower() == "yes") if is_flowed else text
 
@@ -348,4 +361,4 @@ def _inner(part: Message) -> Message | None:
     encoded = Message()
     encoded["Content-Transfer-Encoding"] = encoding
     encoded.set_payload(inner.get_payload())
-    return email.message_from_bytes(_payload(encoded), policy=_POLICY)
+    return email.message_from_bytes(payload_of(encoded), policy=_POLICY)

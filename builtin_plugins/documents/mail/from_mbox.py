@@ -27,17 +27,18 @@ def parse(path: Path) -> Iterator[Block]:
     before it, which is counted.
     """
     quotes = Quotes()
-    for message in _messages(path):
+    for message in messages_in(path):
         yield from quotes.without(blocks_in(message))
 
 
 def extract(path: Path) -> Iterator[ExtractedFile]:
     """Yield the attachments of all messages."""
-    for message in _messages(path):
+    for message in messages_in(path):
         yield from files_in(message)
 
 
-def _messages(path: Path) -> Iterator[Message]:
+def messages_in(path: Path) -> Iterator[Message]:
+    """The messages that aren't deleted, one after the other."""
     for data in _written(path):
         message = message_of(_MARKED.sub(rb"\1", data))
         if not _is_deleted(message):

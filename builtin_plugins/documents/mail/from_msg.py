@@ -84,6 +84,13 @@ def extract(path: Path) -> Iterator[ExtractedFile]:
                 yield ExtractedFile(_name(attachment), embedded.content)
 
 
+def as_mail(path: Path) -> bytes:
+    """The message at `path` as an e-mail, formatted if it is. Raises what `parse` raises."""
+    with Properties.of(path) as message:
+        signed = _signed(message)
+        return signed.as_bytes() if signed else _as_mail(message, formatted=True)
+
+
 def _signed(message: Properties) -> Message | None:
     """The e-mail inside a signed message, whose only attachment it is; None for any other message."""
     if _SIGNED not in message.text(_CLASS).upper():
@@ -155,15 +162,16 @@ def _name(attachment: Properties) -> str:
     return (" ".join(name.split())[:250] or ("message" if inner else "attachment")) + suffix
 
 
-def _as_mail(message: Properties, level: int = 1) -> bytes:
-    """A message as an e-mail, which can be a file of its own. On the last level, its attachments are empty:
-    each level is encoded again, which adds a third to its size.
+def _as_mail(message: Properties, level: int = 1, *, formatted: bool = False) -> bytes:
+    """A message as an e-mail, which can be a file of its own; plain if it can be, or `formatted`.
+
+    On the last level, its attachments are empty: each level is encoded again, which adds a third to its size.
     """
     headers = {"From": "", **dict(_headers(message))}  # without a sender it would not be recognized
     if sent := message.time(_SENT):
         headers["Date"] = format_datetime(sent)
     mail = EmailMessage()
-    html = "" if message.text(_BODY).strip() else _html(message)
+    html = "" if message.text(_BODY).strip() and not formatted else _html(message)
     if html:
         mail.set_content(html, subtype="html")
     else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.blocks import Block
@@ -20,7 +20,7 @@ from builtin_plugins.documents.office.number_formats import (
 from builtin_plugins.documents.office.package_properties import note_core_properties
 from builtin_plugins.documents.office.xlsx_package import layout_of, notes_of, opened, parts_of
 from builtin_plugins.documents.omissions import omit
-from builtin_plugins.documents.tables.sheets import sheet_blocks
+from builtin_plugins.documents.tables.sheets import Layout, sheet_blocks
 
 # How a workbook writes characters that XML can't have, and a carriage return (ECMA-376-1, 22.9.2.19).
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -39,6 +39,26 @@ def parse(path: Path) -> Iterator[Block]:
     """
     with open_archive(path) as archive:
         note_core_properties(archive)
+    for sheet in visible_sheets(path):
+        yield from sheet_blocks(sheet.page, sheet.title, sheet.rows, sheet.layout)
+        for text in sheet.notes:
+            yield Block(text, sheet.page)
+
+
+class VisibleSheet(NamedTuple):
+    """A sheet that isn't hidden, to be read before the next one: its place from 1, title, cells as they are
+    shown, layout, and text boxes and comments.
+    """
+
+    page: int
+    title: str
+    rows: Iterator[list[str]]
+    layout: Layout
+    notes: Iterator[str]
+
+
+def visible_sheets(path: Path) -> Iterator[VisibleSheet]:
+    """Yield the sheets that are shown, all of them if none is. Raises what `parse` raises."""
     # An open file, as openpyxl refuses a path without Excel's suffix, and stored files have none.
     with path.open("rb") as file:
         reader = opened(file)
@@ -53,9 +73,8 @@ def parse(path: Path) -> Iterator[Block]:
             sheet.reset_dimensions()
             part = parts[sheet.title]
             rows = (list(map(shown.text, row)) for row in sheet.iter_rows())
-            yield from sheet_blocks(page, sheet.title, rows, layout_of(reader.archive, part))
-            for text in notes_of(reader.archive, part):
-                yield Block(text, page)
+            layout, notes = layout_of(reader.archive, part), notes_of(reader.archive, part)
+            yield VisibleSheet(page, sheet.title, rows, layout, notes)
 
 
 class _Formats:

@@ -31,10 +31,7 @@ def parse(path: Path) -> Iterator[Block]:
     The delimiter (comma, semicolon, tab, bar) is found from the first rows. Raises `UnparsableDocument` with
     `too_large` for a line of more than 16 million characters and `corrupt` for a quote that never closes.
     """
-    told = _told_delimiter(path)
-    lines = islice(_lines(path), 1 if told else 0, None)
-    escape = "\\" if _escapes(path) else None
-    rows = _rows(csv.reader(lines, delimiter=told or _delimiter(path), escapechar=escape))
+    rows = rows_of(path)
     first = list(islice(rows, FIRST_ROWS))
     titles = titles_above(first)
     first += islice(rows, titles)
@@ -45,6 +42,14 @@ def parse(path: Path) -> Iterator[Block]:
         yield Block("\n".join(name for name in names if name.strip()))
     for row in chain([] if names else head, data, rows):
         yield Block(_record(names, row))
+
+
+def rows_of(path: Path) -> Iterator[list[str]]:
+    """The rows that aren't blank, titles and names included. Raises what `parse` raises."""
+    told = _told_delimiter(path)
+    lines = islice(_lines(path), 1 if told else 0, None)
+    escape = "\\" if _escapes(path) else None
+    return _rows(csv.reader(lines, delimiter=told or _delimiter(path), escapechar=escape))
 
 
 def _told_delimiter(path: Path) -> str | None:

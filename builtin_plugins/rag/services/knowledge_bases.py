@@ -35,6 +35,7 @@ from builtin_plugins.rag.services.graphs import check_graph, tell_of_graph
 from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.sharing import (
+    limit_naming,
     note_sharing,
     owner_and_scope,
     share,
@@ -73,6 +74,7 @@ async def create(
     Raises Unprocessable, NotInTeam.
     """
     check_graph(caller.platform, wanted.graph)
+    await limit_naming(caller, wanted)
     owner_id, scope = await owner_and_scope(caller, wanted.owner_id, "owner_id")
     made = KnowledgeBase(
         id=base_id or str(uuid.uuid4()),
@@ -139,6 +141,7 @@ async def update(
 
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable, NotInTeam.
     """
+    await limit_naming(caller, change)
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_update, caller, scope, kb_id, change, apply_dates)
 

@@ -19,6 +19,7 @@ from builtin_plugins.rag.schemas import (
     RetrievalConfig,
 )
 from builtin_plugins.rag.services.sharing import (
+    limit_naming,
     note_sharing,
     owner_and_scope,
     share,
@@ -50,6 +51,7 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
 
     Raises KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
+    await limit_naming(caller, wanted)
     owner_id, scope = await owner_and_scope(caller, wanted.owner_user_id, "owner_user_id")
     made = Pipeline(
         id=str(uuid.uuid4()),
@@ -105,6 +107,7 @@ async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> Pi
 
     Raises PipelineNotFound, NotOwner, KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
+    await limit_naming(caller, change)
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_update, caller, scope, pipeline_id, change)
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from builtin_plugins.rag.errors import NotInTeam
 from builtin_plugins.rag.schemas import Sharing, SharingUpdate
-from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Platform, Scope, Unit, Unprocessable, audit, scope_of
+from kernel.sdk import (
+    ACCOUNT_STATES,
+    RATE_LIMITS,
+    Caller,
+    Owned,
+    Platform,
+    Scope,
+    Unit,
+    Unprocessable,
+    audit,
+    scope_of,
+)
+
+_NAMINGS: Final = 10
+"""Requests per minute of an account that name people: more than anybody shares by hand."""
 
 
 async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> tuple[int | None, Scope]:
@@ -23,6 +37,16 @@ async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> t
     if owner_id not in (None, caller.id):
         raise Unprocessable.field(("body", field), "only a service can name another account", owner_id)
     return caller.id, await scope_of(caller.platform, caller.principal)
+
+
+async def limit_naming(caller: Caller, wanted: Sharing | SharingUpdate) -> None:
+    """Count a request that names people: its answer says whether a name or an address has an account.
+
+    Raises TooManyRequests.
+    """
+    if wanted.people is not None:
+        key = f"ratelimit:people:{caller.principal.subject}"
+        await caller.platform.resource(RATE_LIMITS).count(key, _NAMINGS)
 
 
 def share(unit: Unit, platform: Platform, row: Owned, scope: Scope, wanted: Sharing) -> None:

@@ -43,6 +43,7 @@ ASK = {
     "GET /v1/rag/knowledge-bases/{kb_id}/ingestion",
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin",
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/difference",
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/preview",
     "GET /v1/rag/knowledge-bases/{kb_id}/contradictions",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields",
     "GET /v1/rag/knowledge-bases/{kb_id}/fields/{name}",

@@ -435,6 +435,7 @@ SOURCES = {
     f"POST {_SOURCE}/push-address": Row(owned="source", consumes=("kb", "source")),
     "POST /v1/rag/source-pushes/{token}": Row(control=ANY),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/difference": Row(owned="kb", control=(409,)),
+    "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/preview": Row(owned="kb", control=(422,)),
     "GET /v1/rag/knowledge-bases/{kb_id}/contradictions": Row(owned="kb"),
     "POST /v1/rag/knowledge-bases/{kb_id}/contradictions": Row(owned="kb", changes=True),
     "GET /v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/origin": Row(owned="kb", control=(404,)),

@@ -76,6 +76,7 @@ export const api = {
   readFailedAgain: call("POST", "/v1/rag/knowledge-bases/{kb_id}/ingestion/retry"),
   passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
   content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),
+  preview: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/preview", RAW),
   // The same bytes are one document, however often they are sent: 202 if it is new, 200 if it exists.
   upload: call("POST", "/v1/rag/knowledge-bases/{kb_id}/upload", { ...RAW, repeatable: true }),
 

@@ -50,6 +50,7 @@ const BROAD = {
   queue_limit: () => t("Too many of your files are waiting to be read. Send more when some have been read."),
   payload_too_large: () => t("This is too large for the server."),
   unsupported_document: () => t("The file is damaged, or the server can’t read files of its kind."),
+  no_preview: () => t("This file can’t be shown as it looks. Here is its text."),
   empty_document: () => t("The file contains no text."),
   name_taken: () => t("This name is taken; choose another one."),
   limit_reached: () => t("A limit of this server is reached."),

@@ -103,6 +103,9 @@ export const dateTime = (text) =>
 
 export const day = (text) => format(Intl.DateTimeFormat, { dateStyle: "medium" }).format(new Date(text));
 
+/** "14:00", of a moment in milliseconds. */
+export const hourOf = (moment) => format(Intl.DateTimeFormat, { hour: "2-digit", minute: "2-digit" }).format(new Date(moment));
+
 const STEPS = [
   [60, "second", 1],
   [3600, "minute", 60],

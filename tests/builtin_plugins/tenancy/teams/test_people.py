@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from builtin_plugins.accounts.verified_addresses import note_verified
 from kernel.sdk import Account, Unit
-from kernel.testing import Actor, Running
+from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, problems
 from tests.builtin_plugins.tenancy.tenancy_support import id_of, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -87,3 +90,22 @@ async def test_what_is_refused(sharing: Running) -> None:
     alone = await ann.patch(path, json={"visibility": "shared", "people": [bob.user["username"]]})
     assert "body.people" in problems(alone)
     assert not await sees(bob, path.rsplit("/", 1)[1])
+
+
+async def test_names_are_not_tried_without_end(tmp_path: Path) -> None:
+    """The answers say which names have an account, so an account that names people is slowed down; what names
+    nobody is not counted.
+    """
+    plugins = ("tenancy", "rag", "extractive_answers", HashEmbeddings())
+    async with platforms(tmp_path) as start:
+        running = await start(*plugins, env={"RATE_LIMIT_ENABLED": "true"})
+        ann, bob = await somebody(running), await somebody(running)
+        base = await make_base(ann)
+        tries = [await ann.patch(f"{BASES}/{base}", json=with_people(f"nobody-{n}")) for n in range(11)]
+        assert [one.status for one in tries] == [422] * 10 + [429]
+        assert "Retry-After" in tries[-1].headers
+        pipeline = await make_pipeline(ann, base)
+        assert (await ann.patch(f"{PIPELINES}/{pipeline}", json=with_people("nobody"))).status == 429
+        assert (await ann.patch(f"{BASES}/{base}", json={"name": "Mine"})).status == 200
+        own = await make_base(bob)
+        assert (await bob.patch(f"{BASES}/{own}", json=with_people(ann.user["username"]))).status == 200

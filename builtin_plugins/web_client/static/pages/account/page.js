@@ -23,7 +23,7 @@ export default function Account() {
       <dl class="facts">
         <dt>${t("Username")}</dt><dd>${username}</dd>
         <dt>${t("E-mail")}</dt><dd>${email}</dd>
-        <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">Platform Admin<//>`}</dd>
+        <dt>${t("Role")}</dt><dd class="row"><${Badge}>${role === "admin" ? t("Administrator") : t("User")}<//>${isPlatformAdmin.value && html`<${Badge} tone="accent">${t("Administrator of the platform")}<//>`}</dd>
       </dl>
       <${Field} as="select" label=${t("Language")} value=${language.value} onInput=${chooseLanguage}>
         ${LANGUAGES.map((code) => html`<option value=${code} lang=${code}>${nameOfLanguage(code)}</option>`)}
@@ -50,12 +50,12 @@ function Claim() {
   const action = useAction(async () => {
     await api.claimWithSetupCode({ body: { code } });
     await refresh();
-    say(t("You are the Platform Admin now."));
+    say(t("You are the platform’s administrator now."));
     wanted.reload();
   });
   if (wanted.error && wanted.error.status !== 404) return html`<${Failure} error=${wanted.error} onRetry=${wanted.reload} />`;
   if (!wanted.data?.setup_code_required) return null;
-  return html`<section class="panel"><h2>${t("Become the Platform Admin")}</h2>
+  return html`<section class="panel"><h2>${t("Become the platform’s administrator")}</h2>
     <p class="muted">${t("Nobody administers this server across organizations yet. The command “platform-admin setup-code” prints a code on the server.")}</p>
     <${Form} action=${action} submit=${t("Claim")} disabled=${!code.trim()}>
       <${Field} label=${t("Setup code")} value=${code} onInput=${setCode} placeholder="XXXXXX-XXXXXX-XXXXXX" autocomplete="one-time-code" />

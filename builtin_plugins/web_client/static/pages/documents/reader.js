@@ -1,24 +1,31 @@
-/** A document to read, with a passage marked in its place: the page of a PDF, or the text. */
+/** A document to read, with a passage marked in its place: the page of a PDF, what the file looks like, or the text. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { number, t } from "../../lib/words.js";
-import { Button, Failure, Loaded, Skeleton } from "../../parts/basics.js";
+import { Button, Failure, Loaded, Notice, Skeleton } from "../../parts/basics.js";
 import { cutAtMarks, markedTexts, marksOf } from "./marks.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
+const PREVIEWED = /^image\/(png|jpeg|gif|webp|bmp)$|^text\/(html|markdown|csv)$|^message\/rfc822$|ms-outlook$|mbox$|ms-(word|excel|powerpoint)|officedocument|opendocument\.text/;
+
+/** A document's views, the best first: [name, component]. */
+function viewsOf(type) {
+  const text = [t("Text"), Text];
+  if (type === "application/pdf") return [[t("Page"), Pages], text];
+  return PREVIEWED.test(type) ? [[type.startsWith("image/") ? t("Picture") : t("As it looks"), Preview], text] : [text];
+}
+
 /** `at` is the page to begin with; `onTurn` is called with each new page. */
 export function Reader({ base, document, passage, at, onTurn }) {
-  const isPdf = document.content_type === "application/pdf";
-  const [original, setOriginal] = useState(isPdf);
+  const views = viewsOf(document.content_type);
+  const [chosen, setChosen] = useState(0);
+  const [, View] = views[chosen] ?? views[0];
   return html`<div class="reader">
-    ${isPdf && html`<div class="row reader-modes">
-      <${Button} small aria-pressed=${original} class=${original ? "pressed" : ""} onClick=${() => setOriginal(true)}>${t("Page")}<//>
-      <${Button} small aria-pressed=${!original} class=${original ? "" : "pressed"} onClick=${() => setOriginal(false)}>${t("Text")}<//>
-    </div>`}
-    ${original ? html`<${Pages} base=${base} document=${document} passage=${passage} at=${at} onTurn=${onTurn} />` : html`<${Text} base=${base} document=${document} passage=${passage} />`}
+    ${views.length > 1 && html`<div class="row reader-modes">${views.map(([name], index) => html`<${Button} key=${name} small aria-pressed=${index === chosen} class=${index === chosen ? "pressed" : ""} onClick=${() => setChosen(index)}>${name}<//>`)}</div>`}
+    <${View} base=${base} document=${document} passage=${passage} at=${at} onTurn=${onTurn} />
   </div>`;
 }
 
@@ -57,6 +64,32 @@ function Text({ base, document, passage }) {
       piece.isMarked ? html`<mark ref=${piece === marked ? mark : undefined}>${piece.text}</mark>` : piece.text,
     )}${end < text.length && " …"}</div>`;
   }}<//>`;
+}
+
+/** The texts to mark; an address says only where they are. */
+async function textsOf(base, document, passage, signal) {
+  if (!passage) return [];
+  if (passage.text) return markedTexts(passage);
+  const { text, first } = joined(await everything(api.passages, { kb_id: base, document_id: document.document_id, signal }));
+  return [text.slice(Math.max(0, passage.char_start - first), passage.char_end - first)];
+}
+
+function Preview({ base, document, passage }) {
+  const ids = { kb_id: base, document_id: document.document_id };
+  const page = useResource(async (signal) => {
+    const [frame, answer] = await Promise.all([import("./preview.js"), api.preview({ ...ids, signal })]);
+    return { ...frame, text: await answer.text() };
+  }, [base, document.document_id]);
+  const texts = useResource((signal) => textsOf(base, document, passage, signal), [base, document.document_id, passage?.char_start, passage?.char_end]);
+  const frame = useRef(null);
+  const [ready, setReady] = useState(false);
+  useEffect(() => {
+    if (ready && page.data && (texts.data || texts.error)) page.data.show(frame.current, page.data.text, texts.data ?? []);
+  }, [ready, page.data, texts.data, texts.error]);
+  if (page.error?.code === "no_preview") return html`<${Notice} title=${page.error.message}>${page.error.said && html`<span lang="en">${page.error.said}</span>`}<//><${Text} base=${base} document=${document} passage=${passage} />`;
+  if (page.error) return html`<${Failure} error=${page.error} onRetry=${page.reload} />`;
+  if (!page.data) return html`<${Skeleton} lines=${10} />`;
+  return html`<iframe class="preview" ref=${frame} sandbox="allow-same-origin" src=${page.data.FRAME} title=${document.filename} onLoad=${() => setReady(true)}></iframe>`;
 }
 
 function Pages({ base, document, passage, at, onTurn }) {

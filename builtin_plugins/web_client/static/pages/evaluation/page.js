@@ -10,6 +10,7 @@ import { Badge, Button, Empty, Head, Loaded, Meter } from "../../parts/basics.js
 import { Choice, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { PickBase, baseIn } from "../../parts/pick-base.js";
+import { Progress } from "./progress.js";
 import { StartRun } from "./start.js";
 
 const PAUSE = 2_000;
@@ -75,6 +76,7 @@ const WORDS = { running: "Running", done: "Done", failed: "Failed" };
 function Runs({ runs, sets }) {
   const names = Object.fromEntries(sets.map((set) => [set.id, set.name]));
   return html`<section class="stack" aria-labelledby="runs"><h2 id="runs">${t("Runs")}</h2>
+    <${Progress} runs=${runs} names=${names} />
     <div class="table-box" tabindex="0" role="region" aria-labelledby="runs"><table>
       <thead><tr><th>${t("Started")}</th><th>${t("Questions")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th></tr></thead>
       <tbody>${runs.map((run) => html`<tr key=${run.id}>

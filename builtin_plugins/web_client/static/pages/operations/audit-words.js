@@ -74,6 +74,9 @@ export const actionOf = ({ action }) => {
   return known ? t(known.title) : action;
 };
 
+/** The kinds of things by name: pairs of what the API calls them and their name. */
+export const kinds = () => Object.entries(KINDS).map(([kind, { title }]) => [kind, t(title)]).sort(([, one], [, other]) => one.localeCompare(other));
+
 export const kindOf = ({ target_type: kind }) => (KINDS[kind] ? t(KINDS[kind].title) : kind);
 
 /** What the target is or was called. */

@@ -8,6 +8,7 @@ import { dateTime, number, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Dialog } from "../../parts/layers.js";
 import { Json } from "../../parts/json.js";
+import { AuditFilters } from "./audit-filters.js";
 import { actionOf, kindOf, nameOf, placeOf } from "./audit-words.js";
 
 const AT_ONCE = 50;
@@ -18,10 +19,9 @@ export default function Audit() {
   const filters = { action: values.action, actor_id: values.actor, target_type: values.type, target_id: values.target };
   const found = useResource((signal) => api.audit({ query: { ...filters, limit: AT_ONCE, offset }, signal }), [JSON.stringify(values)]);
   const [shown, setShown] = useState(null);
-  const filter = (name, label) => html`<input class="input small" aria-label=${label} placeholder=${label} value=${values[name] ?? ""} onChange=${(event) => setQuery({ [name]: event.target.value.trim(), offset: null })} />`;
   return html`<div class="page">
     <${Head} title=${t("Audit log")} about=${t("Who changed what: accounts, rights, documents, settings. Nobody can alter this log.")} />
-    <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Target type"))}${filter("target", t("Target id"))}</div>
+    <${AuditFilters} entries=${found.data?.entries ?? []} />
     <${Loaded} of=${found}>${({ entries, total }) =>
       !entries.length
         ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing matches these filters, or nothing has happened yet.")}<//>`
@@ -58,7 +58,8 @@ const Entry = ({ entry, onClose }) => html`<${Dialog} title=${actionOf(entry)} o
   <dl class="facts">
     <dt>${t("When")}</dt><dd>${dateTime(entry.created_at)}</dd>
     <dt>${t("By")}</dt><dd>${nameOfActor(entry)}</dd>
-    <dt>${t("Concerning")}</dt><dd><${Target} entry=${entry} /> <span class="faint">${entry.target_id}</span></dd>
+    <dt>${t("Concerning")}</dt><dd><${Target} entry=${entry} /> <span class="faint">${entry.target_id}</span>
+      ${entry.target_id && html`<${Link} class="block" to=${`/audit?type=${encodeURIComponent(entry.target_type)}&target=${encodeURIComponent(entry.target_id)}`} onClick=${onClose}>${t("Everything about it")}<//>`}</dd>
     <dt>${t("In the API")}</dt><dd><code>${entry.action}</code></dd>
     ${entry.ip_address && html`<dt>${t("From")}</dt><dd>${entry.ip_address}</dd>`}
     ${entry.user_agent && html`<dt>${t("Program")}</dt><dd>${entry.user_agent}</dd>`}

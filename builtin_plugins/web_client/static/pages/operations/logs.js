@@ -16,7 +16,7 @@ const KEPT = 2_000;
 export default function Logs() {
   const found = useResource((signal) => api.bundles({ signal }));
   return html`<div class="page">
-    <${OperationsHead} current="/operations/logs" about=${t("What the services write about themselves. Only Platform Admins see it.")} />
+    <${OperationsHead} current="/operations/logs" about=${t("What the services write about themselves. Only administrators of the platform see it.")} />
     <${Loaded} of=${found}>${({ bundles }) => html`<${Service} names=${[...new Set(["api-gateway", ...bundles.flatMap((bundle) => bundle.claims)])]} />`}<//>
   </div>`;
 }

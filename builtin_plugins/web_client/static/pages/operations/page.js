@@ -8,6 +8,7 @@ import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
 import { titleOf } from "./jobs.js";
+import { JobsPlot } from "./jobs-plot.js";
 import { OperationsHead } from "./tabs.js";
 
 const PAUSE = 5_000;
@@ -24,6 +25,7 @@ export default function Operations() {
     <${OperationsHead} current="/operations" about=${t("How the server is doing, and what it is working on.")} />
     <${Loaded} of=${health}>${({ services }) => html`<${Services} services=${services} />`}<//>
     <section class="stack" aria-labelledby="jobs"><h2 id="jobs">${t("Background jobs")}</h2>
+      <${JobsPlot} />
       <${Loaded} of=${jobs}>${({ items }) => html`<${Jobs} items=${items} onChanged=${jobs.reload} />`}<//>
     </section>
   </div>`;

@@ -48,5 +48,14 @@ const Row = ({ setting }) => html`<tr>
   <td>${setting.value ? html`<code>${setting.value}</code>` : html`<span class="faint">${t("not set")}</span>`}
     ${setting.source !== "default" && setting.default && html`<small class="block faint">${t("default: {value}", { value: setting.default })}</small>`}</td>
   <td><${Badge} tone=${setting.source === "default" ? "neutral" : "accent"}>${t(SOURCES[setting.source])}<//>
-    ${setting.changeable && html`<small class="block"><${Link} to=${`/plugins/${encodeURIComponent(setting.owner)}`}>${t("Change")}<//></small>`}</td>
+    ${setting.changeable ? html`<small class="block"><${Link} to=${`/plugins/${encodeURIComponent(setting.owner)}`}>${t("Change")}<//></small>` : html`<${HowTo} setting=${setting} />`}</td>
 </tr>`;
+
+/** How a setting is changed that can't be changed here: a line for the environment, or one for the file. */
+const HowTo = ({ setting: { owner, name, variables, value, secret } }) => {
+  const shown = secret || !value ? "…" : value;
+  return html`<details><summary><small>${t("How to change it")}</small></summary>
+    ${variables.length > 0 && html`<small class="block">${t("In the environment:")}<pre><code>${`${variables[0]}=${shown}`}</code></pre></small>`}
+    <small class="block">${t("Or in config.yaml:")}<pre><code>${`${owner}:\n  ${name}: ${shown}`}</code></pre></small>
+    <small class="block faint">${t("Then restart the server and its workers.")}</small></details>`;
+};

@@ -1,0 +1,1 @@
+"""Documents as they look: each becomes one page of HTML without scripts, links and requests."""

@@ -1,0 +1,242 @@
+"""Documents as they look: what is shown of each kind, and what hostile files can't do."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from email.message import EmailMessage
+from pathlib import Path
+
+import docx
+import openpyxl
+import pytest
+import pytest_asyncio
+from lxml import html
+from PIL import Image
+from pptx import Presentation
+from pptx.util import Inches
+
+from builtin_plugins.documents.detection import detect_media_type
+from builtin_plugins.documents.previewing import PreviewFailed, preview
+from builtin_plugins.documents.runner import ParseLimits, parser_processes
+from tests.builtin_plugins.documents.sample_documents import billion_laughs
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMITS = ParseLimits(memory_mb=512, cpu_seconds=20, wall_seconds=30, max_text_chars=5_000_000)
+Page = html.HtmlElement
+Show = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def show(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Show]:
+    """Shows a file's bytes as a page; nothing is left of it on the disk."""
+    folder = tmp_path_factory.mktemp("previews")
+    async with aclosing(parser_processes()) as children:
+
+        async def shown(name: str, content: bytes, limits: ParseLimits = LIMITS) -> Page:
+            path, sink = folder / name, folder / "page"
+            path.write_bytes(content)
+            try:
+                page = await preview(children, path, detect_media_type(path, name) or "", limits, sink)
+            finally:
+                assert not sink.exists()
+            return html.document_fromstring(page.decode())
+
+        yield shown
+
+
+def _picture() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (60, 40), "teal").save(file, "PNG")
+    return file.getvalue()
+
+
+def _texts(page: Page, path: str) -> list[str]:
+    return [" ".join(element.text_content().split()) for element in page.xpath(f"//{path}")]
+
+
+async def test_word(show: Show, tmp_path: Path) -> None:
+    """Headings, lists, tables and pictures are there as such."""
+    document = docx.Document()
+    document.add_heading("Travel", 1)
+    document.add_paragraph("Book early", style="List Bullet")
+    table = document.add_table(1, 2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "Bergen", "215"
+    document.add_picture(io.BytesIO(_picture()))
+    document.save(tmp_path / "a.docx")
+    page = await show("a.docx", (tmp_path / "a.docx").read_bytes())
+    assert (_texts(page, "h1"), _texts(page, "li")) == (["Travel"], ["Book early"])
+    assert _texts(page, "td") == ["Bergen", "215"]
+    data = base64.b64encode(_picture()).decode()
+    assert page.xpath("//img/@src") == [f"data:image/png;base64,{data}"]
+
+
+async def test_slides(show: Show, tmp_path: Path) -> None:
+    """A slide has its proportions, and what is on it stands in its place; hidden ones are left out."""
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Hotels"
+    slide.shapes.add_picture(io.BytesIO(_picture()), Inches(5), Inches(3), Inches(2), Inches(1))
+    table = slide.shapes.add_table(1, 2, 0, 0, Inches(3), Inches(1)).table
+    table.cell(0, 0).text, table.cell(0, 1).text = "Bergen", "215"
+    slide.notes_slide.notes_text_frame.text = "Ask about Oslo."
+    hidden = deck.slides.add_slide(deck.slide_layouts[5])
+    hidden.shapes.title.text = "Draft"
+    hidden.element.set("show", "0")
+    deck.save(tmp_path / "a.pptx")
+    page = await show("a.pptx", (tmp_path / "a.pptx").read_bytes())
+    (shown,) = page.xpath("//section[@class='slide']")
+    assert "aspect-ratio:9144000 / 6858000" in shown.get("style")
+    picture = page.xpath("//img")[0].getparent().get("style")
+    assert "left:50.0%" in picture and "width:20.0%" in picture
+    assert _texts(page, "td") == ["Bergen", "215"]
+    assert _texts(page, "*[@class='notes']") == ["Ask about Oslo."] and "Draft" not in page.text_content()
+
+
+async def test_sheets(show: Show) -> None:
+    """A table for each visible sheet, with merged cells and numbers as the workbook shows them."""
+    book = openpyxl.Workbook()
+    book.active.title = "Costs"
+    for row in (["Costs of 2026"], ["City", "Share"], ["Oslo", 0.25]):
+        book.active.append(row)
+    book.active.merge_cells("A1:B1")
+    book.active["B3"].number_format = "0%"
+    book.create_sheet("Plan").sheet_state = "hidden"
+    file = io.BytesIO()
+    book.save(file)
+    page = await show("a.xlsx", file.getvalue())
+    assert _texts(page, "h2") == ["Costs"]
+    assert _texts(page, "tbody//td") == ["Costs of 2026", "City", "Share", "Oslo", "25%"]
+    assert page.xpath("//tbody//td")[0].get("colspan") == "2"
+    assert _texts(page, "tr[@class='names']/td") == ["City", "Share"]
+
+
+async def test_rows_of_csv(show: Show) -> None:
+    page = await show("a.csv", b'City;Limit\nOslo;185\n"Bergen; west";215\n')
+    assert _texts(page, "tbody//td") == ["City", "Limit", "Oslo", "185", "Bergen; west", "215"]
+
+
+async def test_open_document(show: Show) -> None:
+    """A text with its looks, a list, a table and a picture."""
+    names = {
+        "office": "office", "text": "text", "table": "table", "draw": "drawing", "style": "style",
+        "fo": "xsl-fo-compatible",
+    }  # fmt: skip
+    spaces = " ".join(
+        f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for short, name in names.items()
+    )
+    content = (
+        f'<office:document-content {spaces} xmlns:xlink="http://www.w3.org/1999/xlink">'
+        "<office:automatic-styles>"
+        '<style:style style:name="T1"><style:text-properties fo:color="#c80000"/></style:style>'
+        '</office:automatic-styles><office:body><office:text><text:h text:outline-level="2">Rules</text:h>'
+        '<text:p>Quiet <text:span text:style-name="T1">from ten</text:span></text:p>'
+        "<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list>"
+        "<table:table><table:table-row><table:table-cell><text:p>Key</text:p></table:table-cell>"
+        "</table:table-row></table:table>"
+        '<text:p><draw:frame><draw:image xlink:href="Pictures/1.png"/></draw:frame></text:p>'
+        "</office:text></office:body></office:document-content>"
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("content.xml", content)
+        archive.writestr("Pictures/1.png", _picture())
+    page = await show("a.odt", file.getvalue())
+    assert (_texts(page, "h2"), _texts(page, "li"), _texts(page, "td")) == (["Rules"], ["one"], ["Key"])
+    assert page.xpath("//span")[0].get("style") == "color:#c80000"
+    assert page.xpath("//img")[0].get("src").startswith("data:image/png;base64,")
+
+
+async def test_mail(show: Show) -> None:
+    """Headers, the formatted text with its own pictures but none from elsewhere, the names of attachments."""
+    mail = EmailMessage()
+    mail["Subject"], mail["From"], mail["To"] = "Hotels <b>", "ana@example.org", "ben@example.org"
+    mail.set_content("plain")
+    mail.add_alternative(
+        '<p><b>Bergen</b></p><img src="cid:one"><img src="http://outside.example/seen.gif">', subtype="html"
+    )
+    mail.get_payload()[1].add_related(_picture(), "image", "png", cid="<one>")
+    mail.add_attachment(b"x", maintype="application", subtype="pdf", filename="offer.pdf")
+    page = await show("a.eml", bytes(mail))
+    assert _texts(page, "h1") == ["Hotels <b>"] and not page.xpath("//*[@class='plain']")
+    assert _texts(page, "*[@class='headers']//td") == ["ana@example.org", "ben@example.org", "offer.pdf"]
+    sources = [image.get("src") for image in page.xpath("//img")]
+    assert sources[0].startswith("data:image/png;base64,") and sources[1] is None
+
+
+async def test_markdown(show: Show) -> None:
+    table = "| A | B |\n|---|---|\n| 1 | **2** |"
+    page = await show("a.md", f"---\ntitle: x\n---\n# Travel\n\n{table}\n\n<script>x</script>\n".encode())
+    assert (_texts(page, "h1"), _texts(page, "td"), _texts(page, "strong")) == (["Travel"], ["1", "2"], ["2"])
+    assert not page.xpath("//script | //body//hr")
+
+
+async def test_words_of_a_picture(show: Show) -> None:
+    """A picture is there whole."""
+    page = await show("a.png", _picture())
+    assert len(page.xpath("//*[@class='picture']/img")) == 1
+
+
+STYLES = [
+    ("@import 'http://outside.example/a.css'; h1 {color: red}", "h1 {color: red}"),
+    ("h1 {background: URL( http://outside.example/b )}", "h1 {background: }"),
+    ("</style\n><script>x</script>", ""),
+]
+
+
+@pytest.mark.parametrize(("styles", "kept"), STYLES)
+async def test_style_sheets_load_nothing(show: Show, styles: str, kept: str) -> None:
+    page = await show("a.html", f"<html><style>{styles}</style><h1>Travel</h1></html>".encode())
+    text = page.xpath("//style")[0].text_content()
+    assert text.rstrip().endswith(kept) and "outside" not in text
+    assert not page.xpath("//script") and _texts(page, "h1") == ["Travel"]
+
+
+BODIES = [
+    '<img src="x" onerror="x()">',
+    '<a href="javascript:x()">more</a>',
+    '<p style="position:fixed;background-image:url(http://outside.example/)">more</p>',
+    '<img src="data:image/svg+xml;base64,PHN2Zz4=">',
+    '<svg><a xlink:href="javascript:x()"><text>more</text></a></svg>',
+    "<math><mtext><table><mglyph><style><img src=x onerror=x()></style></mglyph></table></mtext></math>",
+    '<object data="http://outside.example/"></object><embed src="http://outside.example/">',
+    '<base href="http://outside.example/"><link rel="stylesheet" href="http://outside.example/">',
+    '<form action="http://outside.example/"><input name="a" formaction="javascript:x()"></form>',
+    '<video src="http://outside.example/" poster="http://outside.example/"></video>',
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_markup_runs_and_loads_nothing(show: Show, body: str) -> None:
+    """Of each hostile element, no script, address or place is left."""
+    page = await show("a.html", f"<html><body><h1>Travel</h1>{body}</body></html>".encode())
+    values = " ".join(value for element in page.body.iter() for value in element.attrib.values())
+    assert not [word for word in ("outside", "javascript", "x()", "svg", "fixed") if word in values]
+    names = {name for element in page.body.iter() for name in element.attrib}
+    assert names <= {"style", "class", "src", "alt"}
+
+
+async def test_files_that_are_too_much(show: Show, tmp_path: Path) -> None:
+    """Entities that multiply and unknown files end with a reason, and a huge sheet is cut off."""
+    document = docx.Document()
+    document.add_paragraph("LAUGH")
+    document.save(tmp_path / "a.docx")
+    with pytest.raises(PreviewFailed) as raised:
+        await show("a.docx", billion_laughs(tmp_path / "a.docx", "word/document.xml").read_bytes())
+    assert raised.value.fault == "corrupt"
+    with pytest.raises(PreviewFailed) as raised:
+        await show("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old")
+    assert raised.value.fault == "unsupported"
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("Long")
+    for row in range(6_000):
+        sheet.append([row] * 10)
+    file = io.BytesIO()
+    book.save(file)
+    page = await show("a.xlsx", file.getvalue())
+    assert 4_000 < len(page.xpath("//tbody/tr")) < 5_000 and page.xpath("//*[@class='note']")
