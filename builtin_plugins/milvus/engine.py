@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from builtin_plugins.milvus.positions import EngineState, Position, Version
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.milvus")
 
 LABEL, COLLECTION, GROUP, VECTOR, WEIGHTS = "label", "collection", "owner", "vector", "weights"
+SAMPLE = "sample"
+SAMPLES = 64
+"""Each point is in one of so many samples."""
+
 _REACHED, _WRITING = "reached", "writing"
 _STATE = "state"
 _LONGEST_GROUP = 64
@@ -41,6 +46,11 @@ class EngineAway(Unavailable):
 
     code = "search_engine_unavailable"
     default_detail = "The search engine does not answer; try again later"
+
+    def __init__(self, reason: str = "it lost what it had") -> None:
+        """`reason` is for operators."""
+        super().__init__()
+        self.reason = reason
 
 
 class ContentMissing(Exception):
@@ -121,7 +131,7 @@ class Engine:
         name = self._points(dimension)
         for start in range(0, len(labels), _AT_ONCE):
             some = list(labels[start : start + _AT_ONCE])
-            self._ask(name, lambda client, ids=some: client.delete(name, ids=ids, timeout=self._patience))
+            self._ask(name, partial(_delete, name, self._patience, ids=some))
 
     def settle(self, dimension: int) -> None:
         """Index what was written. Milvus does so by itself; Lite searches it very slowly until then."""
@@ -129,21 +139,21 @@ class Engine:
         if self._is_lite:
             self._ask(name, lambda client: client.flush(name, timeout=self._patience))
 
+    def compact(self) -> None:
+        """Ask the engine to rewrite files that still have something of deleted points."""
+        for name in self._names():
+            self._ask(name, partial(_compact, name, self._patience))
+
     def clear(self, collection_id: int) -> None:
         """Delete all points of a collection, and its state."""
         for name in self._names():
             key = "id" if name == self._state else COLLECTION
-            self._ask(
-                name,
-                lambda client, name=name, key=key: client.delete(
-                    name, filter=f"{key} == {collection_id}", timeout=self._patience
-                ),
-            )
+            self._ask(name, partial(_delete, name, self._patience, filter=f"{key} == {collection_id}"))
 
     def drop_all(self) -> None:
         """Remove everything that this database has in the engine."""
         for name in self._names():
-            self._ask(name, lambda client, name=name: client.drop_collection(name, timeout=self._patience))
+            self._ask(name, partial(_drop, name, self._patience))
         self._made.clear()
 
     def count(self, condition: str) -> int:
@@ -243,7 +253,7 @@ class Engine:
 
     def _away(self, reason: str) -> EngineAway:
         log.warning("Milvus at %s can't be asked: %s", self.address, reason[:300])
-        return EngineAway()
+        return EngineAway(reason[:300])
 
     def _connected(self) -> MilvusClient:
         with self._guard:
@@ -301,15 +311,29 @@ class Engine:
         fields.add_field(LABEL, DataType.INT64, is_primary=True)
         fields.add_field(COLLECTION, DataType.INT64)
         fields.add_field(GROUP, DataType.VARCHAR, max_length=_LONGEST_GROUP)
+        fields.add_field(SAMPLE, DataType.INT64)
         fields.add_field(WEIGHTS, DataType.SPARSE_FLOAT_VECTOR)
         indexes = client.prepare_index_params()
         indexes.add_index(COLLECTION, index_type="INVERTED")
         indexes.add_index(GROUP, index_type="INVERTED")
+        indexes.add_index(SAMPLE, index_type="INVERTED")
         indexes.add_index(WEIGHTS, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
         if dimension:  # retired points are searched by words alone
             fields.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dimension)
             indexes.add_index(VECTOR, index_type="AUTOINDEX", metric_type="IP")
         return fields, indexes
+
+
+def _delete(name: str, seconds: float, client: MilvusClient, **what: Any) -> None:
+    client.delete(name, **what, timeout=seconds)
+
+
+def _compact(name: str, seconds: float, client: MilvusClient) -> None:
+    client.compact(name, timeout=seconds)
+
+
+def _drop(name: str, seconds: float, client: MilvusClient) -> None:
+    client.drop_collection(name, timeout=seconds)
 
 
 def _level(*, exact: bool) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +24,8 @@ from builtin_plugins.milvus.engine import (
     COLLECTION,
     GROUP,
     LABEL,
+    SAMPLE,
+    SAMPLES,
     VECTOR,
     WEIGHTS,
     ContentMissing,
@@ -34,6 +36,8 @@ from builtin_plugins.milvus.positions import (
     HIGHEST,
     EngineState,
     Position,
+    count_published,
+    forget_all_marks,
     known_position,
     lacking,
     marks_of,
@@ -60,7 +64,7 @@ log = logging.getLogger("platform.milvus")
 
 _STEP = 1_000  # points
 _WAITED_FOR = 3_000  # points that a search waits for
-_INTERVAL = 30.0  # seconds
+_INTERVAL, _COMPACT_INTERVAL = 30.0, 3600.0  # seconds
 
 
 class EngineBehind(Unavailable):
@@ -90,6 +94,8 @@ class Following:
         self.engine = engine
         self._change = asyncio.Event()
         self._turns: dict[int, asyncio.Lock] = {}
+        self._has_removed = True  # perhaps, before this process was started
+        self._compacted = time.monotonic()
 
     @cached_property
     def reader(self) -> TermReader:
@@ -124,6 +130,15 @@ class Following:
                     raise EngineBehind(0)
         return found
 
+    async def total(self) -> int:
+        """How many points the engine should have."""
+        return await self._database.read(count_published)
+
+    async def clear(self) -> None:
+        """Remove all that the engine has of this database."""
+        await asyncio.to_thread(self.engine.drop_all)
+        await self._database.write(forget_all_marks)
+
     async def forget(self, collection_id: int) -> None:
         """Remove what the engine has of a collection."""
         async with turn(self._database, collection_id):
@@ -151,6 +166,12 @@ class Following:
                 return False
             return await self._step(collection_id, found) is not None
 
+    async def waiting(self) -> int:
+        """Of how many collections the engine lacks so much that a search does not wait. Raises EngineAway."""
+        form = await asyncio.to_thread(lambda: self.form)
+        states = await asyncio.to_thread(self.engine.states)
+        return await self._database.read(_waiting, states, form)
+
     async def run(self) -> None:
         """Follow changes as they come, for ever."""
         while True:
@@ -161,9 +182,19 @@ class Following:
                 pass  # it has been logged; `/health` says so
             except (SQLAlchemyError, OSError, ContentMissing) as error:
                 log.warning("the search engine can't be filled at the moment: %s", type(error).__name__)
+            else:
+                await self._compact()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_INTERVAL):
                     await self._change.wait()
+
+    async def _compact(self) -> None:
+        """Have deleted points removed from the engine's files; at most once an hour."""
+        if not self._has_removed or time.monotonic() - self._compacted < _COMPACT_INTERVAL:
+            return
+        self._has_removed, self._compacted = False, time.monotonic()
+        with suppress(EngineAway, ContentMissing):
+            await asyncio.to_thread(self.engine.compact)
 
     async def _position(self, collection_id: int, *, exact: bool) -> Position | None:
         form = await asyncio.to_thread(lambda: self.form)
@@ -191,6 +222,7 @@ class Following:
         engine.put(record.dimension, ())
         if base is not None:  # otherwise the engine has nothing of it
             engine.remove(record.dimension, changes.gone)
+        self._has_removed |= bool(changes.gone)
         engine.put(record.dimension, rows)
         if len(rows) == _STEP or len(changes.gone) > _STEP:
             engine.settle(record.dimension)
@@ -210,6 +242,7 @@ class Following:
                 LABEL: row.label,
                 COLLECTION: changes.record.id,
                 GROUP: row.group_key,
+                SAMPLE: row.label % SAMPLES,
                 WEIGHTS: weights_of(terms),
             }
             if changes.record.dimension:
@@ -231,6 +264,13 @@ def _missing(session: Session, collection_id: int, position: Position | None) ->
         .limit(_WAITED_FOR + 1)
     )
     return int(session.scalar(select(func.count()).select_from(lacked.subquery())) or 0)
+
+
+def _waiting(session: Session, states: Mapping[int, EngineState], form: str) -> int:
+    behind = {
+        one: known_position(session, one, states.get(one), form) for one in lacking(session, states, form)
+    }
+    return sum(_missing(session, one, position) > _WAITED_FOR for one, position in behind.items())
 
 
 def _changes(session: Session, collection_id: int, base: Position | None) -> Changes | None:

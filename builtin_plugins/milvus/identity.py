@@ -14,17 +14,19 @@ _ROW = 1
 
 async def identity_of(database: Database) -> str:
     """The identity, made when first needed. It is part of backups."""
-    return await database.read(_identity) or await database.write(_make_identity)
+    found: str | None = await database.read(known_identity)
+    return found or await database.write(_make_identity)
 
 
-def _identity(session: Session) -> str | None:
+def known_identity(session: Session) -> str | None:
+    """The identity; None if it was never needed."""
     row = session.get(IdentityRecord, _ROW)
     return None if row is None else str(row.identity)
 
 
 def _make_identity(unit: Unit) -> str:
     unit.lock("milvus:identity")
-    found = _identity(unit.session)
+    found = known_identity(unit.session)
     if found is None:
         found = secrets.token_hex(4)
         unit.session.add(IdentityRecord(id=_ROW, identity=found))

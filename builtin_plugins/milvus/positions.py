@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.milvus.models import MarkRecord
-from builtin_plugins.vectors.api import DROPPED, CollectionRecord
+from builtin_plugins.vectors.api import DROPPED, CollectionRecord, PointRecord
 from kernel.sdk import Unit
 from kernel.sdk.storage import insert_new
 
@@ -80,6 +80,18 @@ def forget_marks(unit: Unit, collection: str) -> None:
     """Remove the marks of a collection that is being dropped."""
     mine = select(CollectionRecord.id).where(CollectionRecord.name == collection).scalar_subquery()
     unit.session.execute(delete(MarkRecord).where(MarkRecord.collection_id == mine))
+
+
+def forget_all_marks(unit: Unit) -> None:
+    """Remove all marks: the engine has nothing any more."""
+    unit.session.execute(delete(MarkRecord))
+
+
+def count_published(session: Session) -> int:
+    """The points of all collections that are not dropped."""
+    mine = PointRecord.collection_id.in_(list(searched_collections(session)))
+    query = select(func.count()).select_from(PointRecord)
+    return int(session.scalar(query.where(mine, PointRecord.version.is_not(None))) or 0)
 
 
 def searched_collections(session: Session) -> dict[int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from builtin_plugins.milvus.engine import COLLECTION, GROUP, LABEL, VECTOR, WEIGHTS, Engine
+from builtin_plugins.milvus.engine import COLLECTION, GROUP, LABEL, SAMPLE, SAMPLES, VECTOR, WEIGHTS, Engine
 from builtin_plugins.milvus.weights import number_of, question_of
 from builtin_plugins.vectors.api import (
     Judged,
@@ -29,9 +29,6 @@ _NAMES_AT_ONCE = 10_000
 
 _COUNTED = 1_000
 """Up to this number, texts with a term are counted exactly, above it from a sample."""
-
-_SAMPLE = 64
-"""One text of so many is in the sample."""
 
 
 class Asked:
@@ -113,8 +110,8 @@ class Asked:
         """How many texts have each term."""
         counts = self._counts(terms, limits)
         frequent = [term for term in terms if counts[term] >= _COUNTED]
-        sampled = self._counts(frequent, [f"{limit} and {LABEL} % {_SAMPLE} == 0" for limit in limits])
-        return counts | {term: max(counts[term], _SAMPLE * sampled[term]) for term in frequent}
+        sampled = self._counts(frequent, [f"{limit} and {SAMPLE} == 0" for limit in limits])
+        return counts | {term: max(counts[term], SAMPLES * sampled[term]) for term in frequent}
 
     def _counts(self, terms: Sequence[str], limits: Sequence[str]) -> dict[str, int]:
         counts = dict.fromkeys(terms, 0)
