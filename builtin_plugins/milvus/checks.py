@@ -20,7 +20,7 @@ from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Finding, NotConfigured, Platform, Unhealthy, off_the_loop
 
 _CHECK = "milvus"
-_FILL = "run 'platformctl milvus fill'"
+_FILL = "run 'platformctl milvus fill'; if that changes nothing, 'platformctl milvus fill --again'"
 
 
 async def check_engine(platform: Platform) -> None:

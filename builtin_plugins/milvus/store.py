@@ -111,9 +111,10 @@ class MilvusStore(SqlVectorStore):
             record, groups = await self._rows.snapshot(_asked_about, collection, query)
             if record is None or record.version == 0 or groups == []:
                 return []
-            position = await self.following.reach(record)
-            asked = Asked(self.following.engine, self.following.reader, record.id, position, query, groups)
             try:
+                position = await self.following.reach(record)
+                engine, reader = self.following.engine, self.following.reader
+                asked = Asked(engine, reader, record.id, position, query, groups)
                 judged = await asyncio.to_thread(asked.judged)
             except ContentMissing:
                 await self.following.forget(record.id)

@@ -23,12 +23,21 @@ app = App(
 )
 
 
-@app.command(epilog=examples(("platformctl milvus fill", "goes on where it was stopped")))
-def fill() -> None:
+@app.command(
+    epilog=examples(
+        ("platformctl milvus fill", "goes on where it was stopped"),
+        ("platformctl milvus fill --again", "if doctor says that the numbers differ"),
+    )
+)
+def fill(
+    again: Annotated[
+        bool, typer.Option("--again", help="Empty it first; if it serves, searches fail until it is full.")
+    ] = False,
+) -> None:
     """Bring Milvus to the state of the database, whichever store serves meanwhile."""
     from cli import console, running
 
-    count = running.run(_fill())
+    count = running.run(_fill(again=again))
     console.done(f"Milvus has all {count:,} passages")
 
 
@@ -45,10 +54,12 @@ def clear(
     console.done("Milvus has nothing of this database any more")
 
 
-async def _fill() -> int:
+async def _fill(*, again: bool) -> int:
     from cli import console
 
     async with _following() as following:
+        if again:
+            await following.clear()
         total, done = await following.total(), 0
         with console.busy(f"Filling Milvus with {total:,} passages") as busy:
 

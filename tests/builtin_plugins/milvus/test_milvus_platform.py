@@ -70,6 +70,9 @@ async def test_a_receipt_is_pending_until_the_engine_has_followed(
     await asyncio.to_thread(engine.put, 384, [row])
     assert await verified(cli, file) == (1, 1)
     assert [one["status"] for one in await findings(cli)] == ["warning"]
+    done = await asyncio.to_thread(cli, "milvus", "fill", "--again")
+    assert done.exit_code == 0, done.stderr
+    assert await verified(cli, file) == (0, 0)
     monkeypatch.setenv("PLATFORM_MILVUS_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("PLATFORM_MILVUS_TIMEOUT_SECONDS", "1")
     done = await asyncio.to_thread(cli, "rag", "verify-deleted", str(file), "--json")
