@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.milvus.engine import COLLECTION, GROUP, LABEL, SAMPLE, SAMPLES, VECTOR, WEIGHTS, Engine
@@ -27,8 +30,30 @@ if TYPE_CHECKING:
 _NAMES_AT_ONCE = 10_000
 """Number of groups in one question to the engine; more are asked about in several."""
 
+_MOST_TOTALS = 10_000
 _COUNTED = 1_000
 """Up to this number, texts with a term are counted exactly, above it from a sample."""
+
+
+class Totals:
+    """How many texts filters leave, until their collection changes. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[bytes, int] = OrderedDict()
+
+    def of(self, version: str, limit: str, count: Callable[[], int]) -> int:
+        """What was counted at this version, or what `count` returns."""
+        key = hashlib.sha256(f"{version} {limit}".encode()).digest()
+        with self._guard:
+            known = self._kept.get(key)
+        if known is None:
+            known = count()
+            with self._guard:
+                self._kept[key] = known
+                if len(self._kept) > _MOST_TOTALS:
+                    self._kept.popitem(last=False)
+        return known
 
 
 class Asked:
@@ -38,6 +63,7 @@ class Asked:
         self,
         engine: Engine,
         reader: TermReader,
+        totals: Totals,
         collection_id: int,
         position: Position,
         query: Query | WordQuery,
@@ -45,6 +71,7 @@ class Asked:
     ) -> None:
         self._engine = engine
         self._reader = reader
+        self._totals = totals
         self._position = position
         self._query = query
         self._all = f"{COLLECTION} == {collection_id}"
@@ -125,5 +152,10 @@ class Asked:
 
     def _total(self, limits: Sequence[str]) -> int:
         """How many texts there are."""
-        exact = not self._position.settled
-        return sum(self._engine.count_of(self._position.dimension, limit, exact=exact) for limit in limits)
+        position = self._position
+
+        def count(limit: str) -> int:
+            return self._engine.count_of(position.dimension, limit, exact=not position.settled)
+
+        version = f"{position.version} {position.mark}"
+        return sum(self._totals.of(version, limit, partial(count, limit)) for limit in limits)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.milvus.engine import ContentMissing, Engine, EngineAway
 from builtin_plugins.milvus.following import Following
 from builtin_plugins.milvus.positions import forget_marks, put_mark
-from builtin_plugins.milvus.ranking import Asked
+from builtin_plugins.milvus.ranking import Asked, Totals
 from builtin_plugins.vectors.api import (
     CollectionRecord,
     GroupQuery,
@@ -40,6 +40,7 @@ class MilvusStore(SqlVectorStore):
         super().__init__(database)
         self._rows = database
         self.following = Following(database, engine)
+        self._totals = Totals()
         self._work: asyncio.Task[None] | None = None
 
     @property
@@ -114,7 +115,7 @@ class MilvusStore(SqlVectorStore):
             try:
                 position = await self.following.reach(record)
                 engine, reader = self.following.engine, self.following.reader
-                asked = Asked(engine, reader, record.id, position, query, groups)
+                asked = Asked(engine, reader, self._totals, record.id, position, query, groups)
                 judged = await asyncio.to_thread(asked.judged)
             except ContentMissing:
                 await self.following.forget(record.id)
