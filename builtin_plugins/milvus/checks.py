@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.milvus.engine import Engine, EngineAway
+from builtin_plugins.milvus.engine import EngineAway, MilvusEngine
 from builtin_plugins.milvus.identity import known_identity
 from builtin_plugins.milvus.models import MarkRecord
 from builtin_plugins.milvus.positions import count_published, searched_collections
@@ -45,7 +45,7 @@ async def find_engine(platform: Platform) -> AsyncIterator[Finding]:
     identity = await platform.database.read(used_identity)
     if identity is None:
         return
-    engine = Engine(platform.settings_of(MilvusSettings), identity)
+    engine = MilvusEngine(platform.settings_of(MilvusSettings), identity)
     try:
         version = await asyncio.to_thread(engine.version)
         count = await asyncio.to_thread(engine.count, "label >= 0")
@@ -76,7 +76,7 @@ def left_in_engine(
     identity = used_identity(session)
     if identity is None:
         return 0
-    engine = Engine(platform.settings_of(MilvusSettings), identity)
+    engine = MilvusEngine(platform.settings_of(MilvusSettings), identity)
     try:
         if document_id is not None:
             return off_the_loop(partial(engine.count, f"owner == {json.dumps(document_id)}"))

@@ -57,7 +57,7 @@ class ContentMissing(Exception):
     """The engine lacks a Milvus collection that it had."""
 
 
-class Engine:
+class MilvusEngine:
     """A client of one Milvus server."""
 
     def __init__(self, settings: MilvusSettings, identity: str) -> None:

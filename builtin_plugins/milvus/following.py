@@ -29,8 +29,8 @@ from builtin_plugins.milvus.engine import (
     VECTOR,
     WEIGHTS,
     ContentMissing,
-    Engine,
     EngineAway,
+    MilvusEngine,
 )
 from builtin_plugins.milvus.positions import (
     HIGHEST,
@@ -89,7 +89,7 @@ class Changes:
 class Following:
     """Fills the engine, for searches that wait for it and in the background."""
 
-    def __init__(self, database: Database, engine: Engine) -> None:
+    def __init__(self, database: Database, engine: MilvusEngine) -> None:
         self._database = database
         self.engine = engine
         self._change = asyncio.Event()

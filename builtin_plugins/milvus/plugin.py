@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.milvus.checks import check_engine, find_engine, left_in_engine, used_identity
-from builtin_plugins.milvus.engine import Engine
+from builtin_plugins.milvus.engine import MilvusEngine
 from builtin_plugins.milvus.identity import identity_of
 from builtin_plugins.milvus.models import Base
 from builtin_plugins.milvus.settings import MilvusSettings
@@ -94,7 +94,7 @@ class MilvusPlugin(Plugin):
 async def open_store(needs: StoreNeeds) -> AsyncIterator[MilvusStore]:
     """The store; a process that serves also follows changes in the background."""
     identity = await identity_of(needs.database)
-    store = MilvusStore(needs.database, Engine(needs.settings_of(MilvusSettings), identity))
+    store = MilvusStore(needs.database, MilvusEngine(needs.settings_of(MilvusSettings), identity))
     if needs.serving:
         await store.start()
     try:

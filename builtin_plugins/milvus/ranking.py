@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from builtin_plugins.milvus.engine import COLLECTION, GROUP, LABEL, SAMPLE, SAMPLES, VECTOR, WEIGHTS, Engine
+from builtin_plugins.milvus.engine import (
+    COLLECTION,
+    GROUP,
+    LABEL,
+    SAMPLE,
+    SAMPLES,
+    VECTOR,
+    WEIGHTS,
+    MilvusEngine,
+)
 from builtin_plugins.milvus.weights import number_of, question_of
 from builtin_plugins.vectors.api import (
     Judged,
@@ -56,12 +65,12 @@ class Totals:
         return known
 
 
-class Asked:
-    """A query to a collection at a position of the engine, limited to groups. Blocks; see `Engine.search`."""
+class EngineRanking:
+    """A query to a collection at a position of the engine, limited to groups. Its methods block."""
 
     def __init__(
         self,
-        engine: Engine,
+        engine: MilvusEngine,
         reader: TermReader,
         totals: Totals,
         collection_id: int,

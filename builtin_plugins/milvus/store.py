@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.milvus.engine import ContentMissing, Engine, EngineAway
+from builtin_plugins.milvus.engine import ContentMissing, EngineAway, MilvusEngine
 from builtin_plugins.milvus.following import Following
 from builtin_plugins.milvus.positions import forget_marks, put_mark
-from builtin_plugins.milvus.ranking import Asked, Totals
+from builtin_plugins.milvus.ranking import EngineRanking, Totals
 from builtin_plugins.vectors.api import (
     CollectionRecord,
     GroupQuery,
@@ -36,7 +36,7 @@ _TRIES = 3
 class MilvusStore(SqlVectorStore):
     """Points in SQL, searched by Milvus."""
 
-    def __init__(self, database: Database, engine: Engine) -> None:
+    def __init__(self, database: Database, engine: MilvusEngine) -> None:
         super().__init__(database)
         self._rows = database
         self.following = Following(database, engine)
@@ -115,8 +115,8 @@ class MilvusStore(SqlVectorStore):
             try:
                 position = await self.following.reach(record)
                 engine, reader = self.following.engine, self.following.reader
-                asked = Asked(engine, reader, self._totals, record.id, position, query, groups)
-                judged = await asyncio.to_thread(asked.judged)
+                ranking = EngineRanking(engine, reader, self._totals, record.id, position, query, groups)
+                judged = await asyncio.to_thread(ranking.judged)
             except ContentMissing:
                 await self.following.forget(record.id)
                 continue

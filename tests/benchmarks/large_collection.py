@@ -76,7 +76,7 @@ async def opened(home: Path, milvus: str | None) -> tuple[Database, SqlVectorSto
     database = database_in(home)
     if milvus is None:
         return database, SqlVectorStore(database, folders=IndexFolders(home))
-    from builtin_plugins.milvus.engine import Engine
+    from builtin_plugins.milvus.engine import MilvusEngine
     from builtin_plugins.milvus.identity import identity_of
     from builtin_plugins.milvus.plugin import MilvusPlugin
     from builtin_plugins.milvus.settings import MilvusSettings
@@ -84,7 +84,7 @@ async def opened(home: Path, milvus: str | None) -> tuple[Database, SqlVectorSto
 
     await migrate.upgrade(database, migrate.Owner("milvus", MilvusPlugin().register_tables()), {})
     settings = MilvusSettings(uri=milvus, timeout_seconds=60)
-    return database, MilvusStore(database, Engine(settings, await identity_of(database)))
+    return database, MilvusStore(database, MilvusEngine(settings, await identity_of(database)))
 
 
 async def fill(home: Path, size: int, milvus: str | None) -> None:

@@ -82,7 +82,7 @@ async def _following() -> AsyncIterator[Following]:
     """What fills the engine, whatever store the settings choose. Failures name the remedy."""
     import asyncio
 
-    from builtin_plugins.milvus.engine import Engine, EngineAway
+    from builtin_plugins.milvus.engine import EngineAway, MilvusEngine
     from builtin_plugins.milvus.following import Following
     from builtin_plugins.milvus.identity import identity_of
     from builtin_plugins.milvus.settings import MilvusSettings
@@ -90,7 +90,7 @@ async def _following() -> AsyncIterator[Following]:
     from cli.failures import CommandFailed
 
     async with running.stored_platform() as platform:
-        engine = Engine(platform.settings_of(MilvusSettings), await identity_of(platform.database))
+        engine = MilvusEngine(platform.settings_of(MilvusSettings), await identity_of(platform.database))
         try:
             yield Following(platform.database, engine)
         except EngineAway as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builtin_plugins.milvus.engine import Engine
+from builtin_plugins.milvus.engine import MilvusEngine
 from builtin_plugins.milvus.models import IdentityRecord
 from builtin_plugins.milvus.plugin import MilvusPlugin
 from builtin_plugins.milvus.store import MilvusStore
@@ -58,7 +58,7 @@ def database(databases: tuple[Database, Database]) -> Database:
 @pytest.fixture
 async def stores(server: MilvusLite, databases: tuple[Database, Database]) -> AsyncIterator[Stores]:
     """Two stores on it, which follow the rows only when they search."""
-    pair = [MilvusStore(database, Engine(server.settings, IDENTITY)) for database in databases]
+    pair = [MilvusStore(database, MilvusEngine(server.settings, IDENTITY)) for database in databases]
     yield pair[0], pair[1]
     for store in pair:
         await store.close()

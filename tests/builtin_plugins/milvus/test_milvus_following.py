@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builtin_plugins.milvus.engine import Engine, EngineAway
+from builtin_plugins.milvus.engine import EngineAway, MilvusEngine
 from builtin_plugins.milvus.following import EngineBehind
 from builtin_plugins.milvus.positions import EngineState
 from builtin_plugins.milvus.store import MilvusStore
@@ -60,7 +60,7 @@ def own_server(tmp_path: Path) -> Iterator[MilvusLite]:
 
 @pytest.fixture
 async def store(own_server: MilvusLite, database: Database) -> AsyncIterator[MilvusStore]:
-    store = MilvusStore(database, Engine(own_server.settings, IDENTITY))
+    store = MilvusStore(database, MilvusEngine(own_server.settings, IDENTITY))
     yield store
     await store.close()
 

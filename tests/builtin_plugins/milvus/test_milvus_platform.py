@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builtin_plugins.milvus.engine import Engine
+from builtin_plugins.milvus.engine import MilvusEngine
 from builtin_plugins.milvus.identity import identity_of
 from builtin_plugins.milvus.store import MilvusStore
 from builtin_plugins.vectors.api import VECTORS, Query
@@ -94,7 +94,7 @@ async def test_the_change_to_milvus_and_back(
     done = await asyncio.to_thread(cli, "milvus", "fill")
     assert done.exit_code == 0, done.stderr
     database = running.platform.database
-    engine = Engine(server.settings, await identity_of(database))
+    engine = MilvusEngine(server.settings, await identity_of(database))
     store = MilvusStore(database, engine)
     assert await asyncio.to_thread(engine.count, "label >= 0") == await store.following.total() > 0
     collection = f"rag:{base}"
