@@ -14,8 +14,8 @@ _ROW = 1
 
 async def identity_of(database: Database) -> str:
     """The identity, made when first needed. It is part of backups."""
-    found: str | None = await database.read(known_identity)
-    return found or await database.write(_make_identity)
+    found = await database.read(known_identity)
+    return await database.write(_make_identity) if found is None else found
 
 
 def known_identity(session: Session) -> str | None:
