@@ -5,12 +5,16 @@ A plugin brings a store of its own by `register_stores` with `StoreOffer(VECTOR_
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, both_legs, fuse
 from builtin_plugins.vectors.fusion import weight_for as hybrid_weight
+from builtin_plugins.vectors.groups import group_names
 from builtin_plugins.vectors.index_checks import indexes_built_before
 from builtin_plugins.vectors.index_folders import IndexFolders, index_folders
-from builtin_plugins.vectors.indexes import Follower
-from builtin_plugins.vectors.models import CollectionRecord, PointRecord
+from builtin_plugins.vectors.indexes import Follower, term_reader, text_in_language, text_software
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
+from builtin_plugins.vectors.point_rows import check_fit, read_collection
 from builtin_plugins.vectors.protocol import (
     CONTEXT,
     LANGUAGE,
@@ -33,6 +37,9 @@ from builtin_plugins.vectors.supervision import supervised
 from kernel.sdk import ResourceKey
 from kernel.sdk.storage import StoreKind
 
+if TYPE_CHECKING:
+    from builtin_plugins.vectors.text import TermReader, WeighedTerms
+
 __all__ = [
     "CONTEXT",
     "DROPPED",
@@ -54,16 +61,25 @@ __all__ = [
     "Ranking",
     "SqlVectorStore",
     "StoredPoint",
+    "TermReader",
+    "TombstoneRecord",
     "Vector",
     "VectorSettings",
     "VectorStore",
+    "WeighedTerms",
     "WordQuery",
     "both_legs",
+    "check_fit",
     "fuse",
+    "group_names",
     "hybrid_weight",
     "index_folders",
     "indexes_built_before",
+    "read_collection",
     "searched_text",
+    "term_reader",
+    "text_in_language",
+    "text_software",
 ]
 
 VECTORS: ResourceKey[VectorStore] = ResourceKey("vectors")

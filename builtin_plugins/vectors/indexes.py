@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from builtin_plugins.vectors.dense import DenseIndex
     from builtin_plugins.vectors.dense_files import SegmentedDenseIndex
     from builtin_plugins.vectors.index_folders import IndexFolders
-    from builtin_plugins.vectors.text import InLanguage, TextIndex
+    from builtin_plugins.vectors.text import InLanguage, TermReader, TextIndex
 
 log = logging.getLogger("platform.vectors")
 
@@ -391,11 +391,16 @@ def _dense_software(dimension: int) -> str:
     return dense_software(dimension)
 
 
-def _in_languages(rows: list[Any]) -> list[InLanguage]:
+def text_in_language(text: str, payload: Mapping[str, Any] | None) -> InLanguage:
+    """What is searched by words of a point's text and payload."""
     from builtin_plugins.vectors.text import InLanguage
 
-    given = [(text, payload or {}) for text, payload in rows]
-    return [InLanguage(searched_text(text, payload), payload.get(LANGUAGE)) for text, payload in given]
+    given = payload or {}
+    return InLanguage(searched_text(text, given), given.get(LANGUAGE))
+
+
+def _in_languages(rows: list[Any]) -> list[InLanguage]:
+    return [text_in_language(text, payload) for text, payload in rows]
 
 
 def _text_in(folder: Path | None = None, parameters: Mapping[str, str] | None = None) -> TextIndex:
@@ -409,3 +414,10 @@ def text_software() -> str:
     from builtin_plugins.vectors.text import software
 
     return software()
+
+
+def term_reader() -> TermReader:
+    """What reads texts and questions as terms, loaded when first needed."""
+    from builtin_plugins.vectors.text import TermReader
+
+    return TermReader()

@@ -13,9 +13,9 @@ class VectorSettings(Settings):
     store: str = Field(
         "auto",
         validation_alias=env("PLATFORM_VECTOR_STORE"),
-        description="Vector search: faiss (in each process), pgvector (in PostgreSQL), auto (pgvector if the "
-        "database has it) or a plugin's store. Must be the same for all processes; change it only while none "
-        "runs.",
+        description="Vector search: faiss (in each process), pgvector (in PostgreSQL), milvus (in a "
+        "cluster of its own), auto (pgvector if the database has it) or a plugin's store. Must be the same "
+        "for all processes; change it only while none runs, but to milvus also one process after the other.",
     )
     save_indexes: bool = Field(
         True,

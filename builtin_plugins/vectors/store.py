@@ -221,8 +221,8 @@ class SqlVectorStore:
         if not follow and not all(index.is_at(found) for index in self._followers_for(found, query)):
             return None
         if isinstance(query, WordQuery):
-            return self._hits(session, self._rank_by_words(session, found, query))
-        return self._hits(session, self.rank(session, found, query), query.question)
+            return self.hits(session, self._rank_by_words(session, found, query))
+        return self.hits(session, self.rank(session, found, query), query.question)
 
     def _followers_for(self, record: CollectionRecord, query: Query | WordQuery) -> list[Follower[Any]]:
         if isinstance(query, Query):
@@ -389,7 +389,8 @@ class SqlVectorStore:
         if self.folders is not None:
             await asyncio.to_thread(self.folders.close)
 
-    def _hits(self, session: Session, judged: Judged, question: Vector | None = None) -> list[Hit]:
+    def hits(self, session: Session, judged: Judged, question: Vector | None = None) -> list[Hit]:
+        """The points of a ranking that still exist, with their scores."""
         labels = judged.labels.tolist()
         stored = read_labelled(session, labels)
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()

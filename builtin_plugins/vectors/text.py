@@ -84,6 +84,11 @@ class InLanguage(NamedTuple):
     language: str | None
 
 
+def known_language(text: InLanguage) -> InLanguage:
+    """The text, without its language if that makes no difference to its words."""
+    return text if text.language in LATIN_STEMMERS else InLanguage(text.text, None)
+
+
 class Words:
     """Prepares texts. May be called from any thread: the stemmers, which may not, are used under a lock."""
 
@@ -171,6 +176,46 @@ def _pairs(run: str) -> Iterator[str]:
         yield one + other
 
 
+class WeighedTerms(NamedTuple):
+    """Weights of terms by BM25, and the score of a text of average length with all of them once."""
+
+    weights: Mapping[str, float]
+    full: float
+
+
+class TermReader:
+    """Reads texts and questions as the terms that are compared. May be called from any thread."""
+
+    def __init__(self) -> None:
+        self._words = Words()
+        self._analyzer = _analyzer(stop=False)
+        self._question_analyzer = _analyzer(stop=True)
+
+    def prepared(self, text: InLanguage) -> str:
+        """The words of a text, between spaces, for an analyzer that lower-cases and stems English ones."""
+        return _split(self._words.prepare(*text))
+
+    def of_text(self, text: InLanguage) -> tuple[list[str], str | None]:
+        """The terms of a text in their order, repeated ones included, and the language they depend on."""
+        known = known_language(text)
+        return list(self._analyzer.analyze(self.prepared(known))), known.language
+
+    def of_question(self, question: str, language: str | None) -> list[str]:
+        """The different terms of a question to texts of a language; stop words only if it has no others."""
+        words = self.prepared(InLanguage(question, language))
+        terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
+        return list(dict.fromkeys(terms))
+
+    def weigh(
+        self, readings: Sequence[Sequence[str]], containing: Mapping[str, int], total: int
+    ) -> WeighedTerms:
+        """Weigh a question that is read in several languages; `containing` counts the texts with a term."""
+        full = max(
+            (_full_score(total, {one: containing[one] for one in terms}) for terms in readings), default=1.0
+        )
+        return WeighedTerms({term: _idf(total, containing[term]) for term in _rarest(containing)}, full)
+
+
 _LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
 _LONGEST_TOKEN = 256
 _LANGUAGE = "english"  # of ASCII words, in Snowball's spelling
@@ -204,14 +249,12 @@ class TextIndex:
         Raises OSError or ValueError if the folder can't be written or read.
         """
         self.folder = folder
-        self._words = Words()
+        self._reader = TermReader()
         self._schema = _schema()
-        self._analyzer = _analyzer(stop=False)
-        self._question_analyzer = _analyzer(stop=True)
         tantivy = _tantivy()
         self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
         self._index.config_reader("manual", 0)
-        self._index.register_tokenizer(_ANALYZER, self._analyzer)
+        self._index.register_tokenizer(_ANALYZER, _analyzer(stop=False))
         given = parameters or {}
         self._languages = (None, *given.get("languages", "").split())
         self._writing = threading.Lock()
@@ -337,18 +380,17 @@ class TextIndex:
 
     def _known(self, text: str | InLanguage) -> InLanguage:
         """The text with its language, None if irrelevant; from now on, questions are read in it, too."""
-        given = text if isinstance(text, InLanguage) else InLanguage(text, None)
-        if given.language not in LATIN_STEMMERS:
-            return InLanguage(given.text, None)
+        given = known_language(text if isinstance(text, InLanguage) else InLanguage(text, None))
+        if given.language is None:
+            return given
         if given.language not in self._languages:
             self._languages = (*self._languages, given.language)
         return given
 
     def _frequencies(self, query: str, searcher: Any, language: str | None) -> dict[str, int]:
         """How many texts contain each of the question's terms; stop words count only if it has no others."""
-        words = _split(self._words.prepare(query, language))
-        terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
-        return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
+        terms = self._reader.of_question(query, language)
+        return {term: searcher.doc_freq(_TEXT, term) for term in terms}
 
     def _held_within(self, searcher: Any, term: str, held: int, labels: Labels) -> int:
         """How many of these texts contain a term that `held` texts contain in all, by the cheaper way."""
@@ -405,7 +447,7 @@ class TextIndex:
 
     def _put(self, writer: Any, labels: Labels, texts: Sequence[str | InLanguage]) -> None:
         for label, text in zip(labels.tolist(), texts, strict=False):
-            writer.add_document(_document(label, _split(self._words.prepare(*self._known(text)))))
+            writer.add_document(_document(label, self._reader.prepared(self._known(text))))
 
 
 def _split(text: str) -> str:
