@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -24,8 +23,8 @@ from builtin_plugins.sources.api import (
     SourceItem,
 )
 
-_CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
-_PARAMETER: Final = re.compile(r"<ac:parameter\b[^>]*?(?:/>|>.*?</ac:parameter>)", re.DOTALL)
+_CDATA: Final = ("<![CDATA[", "]]>")
+_PARAMETER: Final = ("<ac:parameter", "</ac:parameter>")
 _ATTACHMENT: Final = "attachment"
 _GATEWAY: Final = "api.atlassian.com"
 
@@ -154,10 +153,39 @@ def _document(answer: Mapping[str, Any]) -> bytes:
         text = str(answer["body"]["storage"]["value"])
     except (LookupError, TypeError):
         raise ItemUnsuitable("Confluence sends no text for it") from None
-    text = _PARAMETER.sub("", _CDATA.sub(lambda found: html.escape(found[1], quote=False), text))
+    text = _without_parameters(_with_plain_text(text))
     title = html.escape(str(answer.get("title") or ""))
     head = f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
     return f"{head}<body>{text}</body></html>\n".encode(errors="replace")
+
+
+def _with_plain_text(text: str) -> str:
+    """CDATA sections, such as code, as HTML has them."""
+    parts, place = list[str](), 0
+    opening, closing = _CDATA
+    while (start := text.find(opening, place)) >= 0:
+        end = text.find(closing, start)
+        if end < 0:
+            break
+        parts += [text[place:start], html.escape(text[start + len(opening) : end], quote=False)]
+        place = end + len(closing)
+    return "".join([*parts, text[place:]])
+
+
+def _without_parameters(text: str) -> str:
+    """Without the parameters of macros: nobody reads them on the page."""
+    parts, place = list[str](), 0
+    opening, closing = _PARAMETER
+    while (start := text.find(opening, place)) >= 0:
+        end = text.find(">", start) + 1
+        if end and text[end - 2] != "/":
+            close = text.find(closing, end)
+            end = close + len(closing) if close >= 0 else 0
+        if not end:
+            break
+        parts.append(text[place:start])
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 async def _whole(content: bytes) -> AsyncIterator[bytes]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,27 +41,27 @@ def note_front_matter(path: Path) -> None:
     with path.open("rb") as file:
         if not file.read(8).lstrip(b"\xef\xbb\xbf").startswith(_FENCE.encode()):
             return
-    lines: list[str] = []
-    for number, line in enumerate(read_lines(path, _LONGEST_LINE)):
-        written = line.rstrip()
-        if number == 0 and written.lstrip("\ufeff") != _FENCE:
-            return
-        if number and written in _ENDS:
-            break
-        if number > _MOST_LINES:
-            return
-        lines += [line] if number else []
-    else:
+    lines = list(islice(read_lines(path, _LONGEST_LINE), _MOST_LINES + 2))
+    end = front_matter_end(lines)
+    if end is None:
         return
     try:
         # Texts, lists and mappings only: what tags and merged mappings make can be anything, of any size.
-        found = yaml.load("\n".join(lines), Loader=yaml.BaseLoader)
+        found = yaml.load("\n".join(lines[1:end]), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return
     for key, value in found.items() if isinstance(found, dict) else ():
         name = _FIELDS.get(str(key).lower())
         if name is not None:
             note_property(name, *_texts(name, value))
+
+
+def front_matter_end(lines: Sequence[str]) -> int | None:
+    """The place of the line that ends the front matter; None without any."""
+    if not lines or lines[0].rstrip().lstrip("\ufeff") != _FENCE:
+        return None
+    ends = (at for at, line in enumerate(lines[: _MOST_LINES + 2]) if at and line.rstrip() in _ENDS)
+    return next(ends, None)
 
 
 def _texts(name: PropertyName, value: Any) -> list[str]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Final
 
 from markdown_it import MarkdownIt
 
+from builtin_plugins.documents.markup.front_matter import front_matter_end
 from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.text.encoding import open_text
-
-_FRONT_MATTER: Final = re.compile(r"\A---\s*\n.*?\n(?:---|\.\.\.)\s*\n", re.DOTALL)
 
 
 def preview(path: Path) -> PreviewPage:
     """The rendered text."""
     with open_text(path) as file:
-        text = _FRONT_MATTER.sub("", file.read(), count=1)
+        lines = file.read().splitlines()
+    end = front_matter_end(lines)
+    text = "\n".join(lines if end is None else lines[end + 1 :])
     rendered = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
     return PreviewPage(f'<div class="text">{rendered}</div>')
