@@ -158,7 +158,7 @@ def _is_in(entry: Mapping[str, Any], space: Space) -> bool:
     place = entry.get("space")
     if not isinstance(place, dict) or not place.get("key"):
         raise ListingIncomplete("Confluence does not say in which space something is")
-    return place["key"] == space.key and entry.get("status", "current") == "current"
+    return bool(place["key"] == space.key and entry.get("status", "current") == "current")
 
 
 def _document(answer: Mapping[str, Any]) -> bytes:
