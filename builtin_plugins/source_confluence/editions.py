@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from yarl import URL
@@ -23,14 +23,17 @@ from builtin_plugins.sources.api import (
     SourcePerson,
     SourceUnreachable,
     entries_of,
+    link_of,
 )
 
 _PAGE: Final = 100
 _MEMBERS: Final = 200
 _PEOPLE: Final = 100
+_KEYS: Final = 250
+_GONE: Final = ("inactive", "closed")
 _READS_SPACE: Final = ("read", "space")
 EXPANDED: Final = (
-    "version,ancestors,children.attachment,children.attachment.version,"
+    "space,version,ancestors,children.attachment,children.attachment.version,"
     "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 )
 
@@ -44,7 +47,12 @@ class Space:
 
 
 class Edition(ABC):
-    """What is asked of a Confluence at `base`, whose path is the context of all routes."""
+    """What is asked of a Confluence at `base`, whose path is the context of all routes.
+
+    `asks_about_all`: only `people` says who may no longer sign in, and it answers for many at once.
+    """
+
+    asks_about_all: ClassVar[bool]
 
     def __init__(self, api: JsonApi, base: URL, *, anonymous: bool) -> None:
         self.api = api
@@ -63,11 +71,11 @@ class Edition(ABC):
         after = links.get("next") if isinstance(links, dict) else None
         if not after:
             return None
-        target = URL(str(after))
+        target = link_of(after)
         path = target.raw_path.removeprefix(self._context)
         if self._context.endswith("/wiki"):
             path = path.removeprefix("/wiki")
-        return URL(f"{self._base}{path}?{target.raw_query_string}", encoded=True)
+        return URL(f"{self._base}/{path.lstrip('/')}?{target.raw_query_string}", encoded=True)
 
     def entries(self, url: URL) -> AsyncGenerator[Mapping[str, Any], None]:
         """The entries of all pages from this one on. Raises as `entries_of` does."""
@@ -79,9 +87,9 @@ class Edition(ABC):
 
     async def spaces(self, keys: Collection[str]) -> list[Space]:
         """These spaces, or all that the account sees. Raises SourceMisplaced if one is not there."""
-        found = [
-            one async for one in entries_of(self.api, self.spaces_route(keys), "results", self.following)
-        ]
+        named, found = sorted(keys), list[Mapping[str, Any]]()
+        for start in range(0, max(len(named), 1), _KEYS):
+            found += await self.all_of(self.spaces_route(named[start : start + _KEYS]))
         spaces = {str(one["key"]): Space(str(one["key"]), str(one["id"])) for one in found}
         missing = sorted(set(keys) - spaces.keys())
         if missing:
@@ -100,11 +108,6 @@ class Edition(ABC):
         query = {"expand": "restrictions.user,restrictions.group", "limit": str(_MEMBERS)}
         return self.route(f"/rest/api/content/{quote(content)}/restriction/byOperation/read", query)
 
-    def attachments(self, content: str) -> URL:
-        """The route with all attachments of a content."""
-        query = {"expand": "version", "limit": str(_PAGE)}
-        return self.route(f"/rest/api/content/{quote(content)}/child/attachment", query)
-
     def grant(self, people: Collection[str], groups: Collection[str], *, anonymous: bool) -> SourceGrant:
         """Anonymous people count only where the source's settings say that they may use Confluence."""
         return SourceGrant(sorted(people), sorted(groups), anonymous and self._anonymous)
@@ -120,6 +123,10 @@ class Edition(ABC):
     @abstractmethod
     def body(self, kind: str, content: str) -> URL:
         """The route with a content's version and its body in storage format."""
+
+    @abstractmethod
+    def attachments(self, kind: str, content: str) -> URL:
+        """The route with all attachments of a content of a kind."""
 
     @abstractmethod
     def download(self, page: str, attachment: str, name: str, version: str) -> URL:
@@ -139,7 +146,7 @@ class Edition(ABC):
 
     @abstractmethod
     def person(self, user: Mapping[str, Any]) -> SourcePerson | None:
-        """A user of an answer; None for one who is unknown there."""
+        """A user of an answer; None for one who is unknown there, or may no longer sign in."""
 
     @abstractmethod
     def group(self, group: Mapping[str, Any]) -> tuple[str, str]:
@@ -153,6 +160,8 @@ class Edition(ABC):
 class Cloud(Edition):
     """People have account ids, and an e-mail address only where their profile shows it to the account."""
 
+    asks_about_all = True
+
     def spaces_route(self, keys: Collection[str]) -> URL:
         query = {"limit": "250", "status": "current"}
         return self.route("/api/v2/spaces", query | ({"keys": ",".join(sorted(keys))} if keys else {}))
@@ -163,8 +172,10 @@ class Cloud(Edition):
         return self.route("/rest/api/content/search", query)
 
     def body(self, kind: str, content: str) -> URL:
-        name = "pages" if kind == "page" else "blogposts"
-        return self.route(f"/api/v2/{name}/{quote(content)}", {"body-format": "storage"})
+        return self.route(_place(kind, content), {"body-format": "storage"})
+
+    def attachments(self, kind: str, content: str) -> URL:
+        return self.route(f"{_place(kind, content)}/attachments", {"status": "current", "limit": str(_PAGE)})
 
     def download(self, page: str, attachment: str, name: str, version: str) -> URL:
         path = f"/rest/api/content/{quote(page)}/child/attachment/{quote(attachment)}/download"
@@ -196,7 +207,7 @@ class Cloud(Edition):
 
     def person(self, user: Mapping[str, Any]) -> SourcePerson | None:
         account = user.get("accountId")
-        if not account:
+        if not account or user.get("accountStatus") in _GONE:
             return None
         is_person = user.get("accountType", "atlassian") == "atlassian"
         name = user.get("displayName") or user.get("publicName") or account
@@ -219,6 +230,8 @@ class Cloud(Edition):
 class DataCenter(Edition):
     """People have keys and user names, and no e-mail address; groups are known by their names."""
 
+    asks_about_all = False
+
     def __init__(self, api: JsonApi, base: URL, domain: str | None, *, anonymous: bool) -> None:
         super().__init__(api, base, anonymous=anonymous)
         self._domain = domain
@@ -233,6 +246,10 @@ class DataCenter(Edition):
 
     def body(self, kind: str, content: str) -> URL:
         return self.route(f"/rest/api/content/{quote(content)}", {"expand": "body.storage,version"})
+
+    def attachments(self, kind: str, content: str) -> URL:
+        query = {"expand": "version", "limit": str(_PAGE)}
+        return self.route(f"/rest/api/content/{quote(content)}/child/attachment", query)
 
     def download(self, page: str, attachment: str, name: str, version: str) -> URL:
         query = {"version": version, "api": "v2"}
@@ -286,6 +303,10 @@ class DataCenter(Edition):
             if person is not None:
                 known.append(person)
         return known
+
+
+def _place(kind: str, content: str) -> str:
+    return f"/api/v2/{'pages' if kind == 'page' else 'blogposts'}/{quote(content)}"
 
 
 def _parts(entry: Any, name: str) -> Mapping[str, Any]:

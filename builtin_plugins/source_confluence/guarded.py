@@ -11,6 +11,7 @@ from builtin_plugins.source_confluence.editions import Edition
 from builtin_plugins.source_confluence.settings import ConfluenceSettings
 from builtin_plugins.source_confluence.wiki import WikiContent, WikiSource, is_whole
 from builtin_plugins.sources.api import (
+    ListingIncomplete,
     RightsReading,
     RouteAbsent,
     RouteRefused,
@@ -73,8 +74,13 @@ class GuardedWiki(WholeReading, WikiSource):
             one: reading.grants[page] for one, page in limits.attached.items() if page in reading.grants
         }
         named = {person for one in limits.everything() for person in one.people}
-        unknown = sorted(named - reading.people.keys())
-        reading.people |= {one.id: one for one in await self.edition.people(unknown)}
+        if self.edition.asks_about_all:
+            asked = named.union(*reading.members.values())
+        else:
+            asked = named - reading.people.keys()
+        people = {one.id: one for one in await self.edition.people(sorted(asked))}
+        reading.people |= people
+        reading.withdraw(asked - people.keys())
         return reading
 
     async def _note(self, limits: WikiLimits, reading: RightsReading, content: WikiContent) -> None:
@@ -98,6 +104,8 @@ class GuardedWiki(WholeReading, WikiSource):
             parts = _part(answer, "restrictions")
             if not _are_lists(parts):
                 return None
+            if pages and parts == pages[-1]:
+                raise ListingIncomplete("Confluence lists the same restrictions again and again")
             pages.append(parts)
             count = max(len(parts[kind]["results"]) for kind in ("user", "group"))
             if not count or _are_whole(parts):

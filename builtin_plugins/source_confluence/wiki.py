@@ -74,7 +74,8 @@ class WikiSource:
                 async for entry in entries:
                     if not entry.get("id"):
                         raise ListingIncomplete("Confluence lists a page without an id")
-                    yield WikiContent(space, kind, str(entry["id"]), entry)
+                    if _is_in(entry, space):
+                        yield WikiContent(space, kind, str(entry["id"]), entry)
 
     async def attachments(self, content: WikiContent) -> Sequence[Mapping[str, Any]]:
         """Those of a content: as listed with it, if these are all. Raises SourceFault."""
@@ -83,9 +84,11 @@ class WikiSource:
         if not isinstance(listed, dict) or not isinstance(listed.get("results"), list):
             raise ListingIncomplete(f"Confluence does not say what is attached to {content.id}")
         results: list[Mapping[str, Any]] = listed["results"]
-        if is_whole(listed):
-            return results
-        return await self.edition.all_of(self.edition.attachments(content.id))
+        if not is_whole(listed):
+            results = await self.edition.all_of(self.edition.attachments(content.kind, content.id))
+        if not all(isinstance(one, dict) and one.get("id") for one in results):
+            raise ListingIncomplete(f"Confluence does not say what is attached to {content.id}")
+        return results
 
     def _page(self, content: WikiContent) -> SourceItem:
         return SourceItem(
@@ -99,16 +102,16 @@ class WikiSource:
         )
 
     def _attachment(self, content: WikiContent, entry: Mapping[str, Any]) -> SourceItem:
-        about = entry.get("extensions")
-        extensions: Mapping[str, Any] = about if isinstance(about, dict) else {}
-        size = extensions.get("fileSize")
+        extensions = entry.get("extensions")
+        about = {**entry, **extensions} if isinstance(extensions, dict) else entry
+        size = about.get("fileSize")
         return SourceItem(
             identity=str(entry["id"]),
             etag=_version(entry),
             path=f"{_place(content)}{_part(content.entry)}/{_part(entry)}",
             size=size if isinstance(size, int) else None,
             modified=_moment(entry),
-            media_type=extensions.get("mediaType") or None,
+            media_type=about.get("mediaType") or None,
             link=self._link(entry),
             details={"space": content.space.key, "kind": _ATTACHMENT, "page": content.id},
         )
@@ -145,6 +148,16 @@ def is_whole(part: Mapping[str, Any]) -> bool:
     links, size, limit = part.get("_links"), part.get("size"), part.get("limit")
     has_next = isinstance(links, dict) and bool(links.get("next"))
     return not has_next and not (isinstance(size, int) and isinstance(limit, int) and size >= limit)
+
+
+def _is_in(entry: Mapping[str, Any], space: Space) -> bool:
+    """Whether a content is in a space now: a search answers from an index, which notes later what was moved,
+    archived or deleted. Raises ListingIncomplete.
+    """
+    place = entry.get("space")
+    if not isinstance(place, dict) or not place.get("key"):
+        raise ListingIncomplete("Confluence does not say in which space something is")
+    return bool(place["key"] == space.key and entry.get("status", "current") == "current")
 
 
 def _document(answer: Mapping[str, Any]) -> bytes:
@@ -202,8 +215,8 @@ def _version(entry: Mapping[str, Any]) -> str:
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:
     try:
-        found = datetime.fromisoformat(str(entry["version"]["when"]))
-    except (LookupError, TypeError, ValueError):
+        found = datetime.fromisoformat(str(entry["version"].get("when") or entry["version"]["createdAt"]))
+    except (LookupError, TypeError, ValueError, AttributeError):
         return None
     return found if found.tzinfo is not None else None
 

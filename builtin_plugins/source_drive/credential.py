@@ -27,7 +27,7 @@ _SECONDS: Final = 3600
 def open_token(client: OutgoingClient, settings: DriveSettings, secret: SecretStr | None) -> BearerToken:
     """The token of a credential, not asked for yet. Raises CredentialRefused, which says what it must be."""
     key = _key_of(secret)
-    address = URL(str(key.get("token_uri") or _TOKENS))
+    address = _token_address(key)
 
     def form() -> Mapping[str, str]:
         if key["type"] == "authorized_user":
@@ -52,6 +52,16 @@ def _key_of(secret: SecretStr | None) -> Mapping[str, Any]:
         )
     found: Mapping[str, Any] = key
     return found
+
+
+def _token_address(key: Mapping[str, Any]) -> URL:
+    try:
+        address = URL(str(key.get("token_uri") or _TOKENS))
+    except ValueError:
+        address = URL()
+    if address.scheme not in ("http", "https") or not address.host:
+        raise CredentialRefused("The token_uri of the key is no address of a server")
+    return address
 
 
 def _assertion(key: Mapping[str, Any], settings: DriveSettings, audience: str) -> str:

@@ -11,11 +11,11 @@ from urllib.parse import quote, unquote
 from yarl import URL
 
 from builtin_plugins.source_sharepoint.settings import SharepointSettings
-from builtin_plugins.sources.api import JsonApi, ListingIncomplete, SourceMisplaced, entries_of
+from builtin_plugins.sources.api import JsonApi, ListingIncomplete, SourceMisplaced, entries_of, link_of
 
 _STATE: Final = "id,name,size,file,eTag,lastModifiedDateTime,parentReference"
-_ITEM: Final = f"{_STATE},folder,root,package,deleted,remoteItem,malware,webUrl"
-_USER: Final = "id,displayName,mail,userPrincipalName"
+_ITEM: Final = f"{_STATE},folder,root,package,deleted,remoteItem,malware,publication,webUrl"
+_USER: Final = "id,displayName,mail,userPrincipalName,accountEnabled"
 _AT_ONCE: Final = 1000
 _NEXT: Final = "@odata.nextLink"
 _DELTA: Final = "@odata.deltaLink"
@@ -58,6 +58,13 @@ class GraphItem:
     def is_deleted(self) -> bool:
         """Whether it is gone; a folder is not always listed with what was in it."""
         return isinstance(self.about.get("deleted"), dict)
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether its last version is a minor one, such as 2.1, which readers may not see."""
+        publication = self.about.get("publication")
+        version = publication.get("versionId") if isinstance(publication, dict) else None
+        return str(version or "").partition(".")[2].strip("0") != ""
 
     @property
     def etag(self) -> str:
@@ -116,8 +123,8 @@ class GraphApi:
 
     def _own(self, link: str) -> URL:
         """A link of an answer; the token goes to no other server. Raises ListingIncomplete."""
-        url = URL(link, encoded=True)
-        if not url.absolute or url.origin() != self._server.origin():
+        url = link_of(link, is_encoded=True)
+        if not url.scheme or not url.host or url.origin() != self._server.origin():
             raise ListingIncomplete("Microsoft's list goes on at another server, which is not asked")
         return url
 
@@ -195,7 +202,8 @@ class GraphApi:
         found = list[Mapping[str, Any]]()
         for start in range(0, len(ids), _AT_ONCE):
             body = {"ids": list(ids[start : start + _AT_ONCE]), "types": ["user"]}
-            answer = await self.api.read(self._route("directoryObjects/getByIds"), method="POST", body=body)
+            url = self._route("directoryObjects/getByIds", {"$select": _USER})
+            answer = await self.api.read(url, method="POST", body=body)
             if not isinstance(answer, dict) or not isinstance(answer.get("value"), list):
                 raise ListingIncomplete("Microsoft's list of people is not understood")
             found += answer["value"]

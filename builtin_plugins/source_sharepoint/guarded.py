@@ -20,7 +20,8 @@ from builtin_plugins.sources.api import (
 )
 from kernel.sdk import utc_now
 
-_READING: Final = {"read", "write", "owner"}
+_READING: Final = frozenset({"read", "write", "owner"})
+_EDITING: Final = frozenset({"write", "owner"})
 _AT_ONCE: Final = 8
 _ID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _DIRECTORY_GROUP: Final = re.compile(
@@ -49,7 +50,8 @@ class GuardedLibraries(WholeReading, LibrarySource):
                 found = await asyncio.gather(*(self._permissions(one) for one in some))
                 for file, permissions in zip(some, found, strict=True):
                     if permissions is not None:
-                        grant = _grant(reading, directory_groups, permissions)
+                        roles = _EDITING if file.is_draft else _READING
+                        grant = _grant(reading, directory_groups, permissions, roles)
                         reading.grants[f"{drive.id}/{file.id}"] = grant
         for group in sorted(directory_groups):
             reading.members[group] = await self._members(reading, group)
@@ -74,26 +76,35 @@ class GuardedLibraries(WholeReading, LibrarySource):
         users = [
             one for one in members if one.get("@odata.type") == "#microsoft.graph.user" and one.get("id")
         ]
-        reading.people |= {str(one["id"]): _person(one) for one in users}
-        return frozenset(str(one["id"]) for one in users)
+        active = {str(one["id"]): _person(one) for one in users if _may_sign_in(one)}
+        reading.people |= active
+        return frozenset(active)
 
     async def _describe(self, reading: RightsReading, ids: Sequence[str]) -> None:
-        """Ask for the addresses of people; they have none if the application may not know them."""
+        """Ask for the addresses of people; they have none if the application may not know them.
+
+        Those who may no longer sign in read nothing.
+        """
         known = [one for one in ids if re.fullmatch(_ID, one, re.IGNORECASE)]
         try:
             users = await self.api.people(known) if known else []
         except RouteRefused:
             return
-        reading.people |= {str(one["id"]): _person(one) for one in users if one.get("id")}
+        people = {str(one["id"]): one for one in users if one.get("id")}
+        reading.people |= {number: _person(one) for number, one in people.items()}
+        reading.withdraw({number for number, one in people.items() if not _may_sign_in(one)})
 
 
 def _grant(
-    reading: RightsReading, directory_groups: set[str], permissions: Sequence[Mapping[str, Any]]
+    reading: RightsReading,
+    directory_groups: set[str],
+    permissions: Sequence[Mapping[str, Any]],
+    roles: frozenset[str],
 ) -> SourceGrant:
     """Links give only the people they name; whoever has another one is a group that the table explains."""
     people, groups = set[str](), set[str]()
     for one in permissions:
-        if _is_over(one) or not _READING.intersection(one.get("roles") or ()):
+        if _is_over(one) or not roles.intersection(one.get("roles") or ()):
             continue
         link = one.get("link")
         if isinstance(link, dict) and link.get("scope") in ("anonymous", "organization"):
@@ -141,6 +152,10 @@ def _person(user: Mapping[str, Any]) -> SourcePerson:
     number, name = str(user["id"]), str(user.get("userPrincipalName") or "")
     email = user.get("mail") or (name if "@" in name and _GUEST not in name.lower() else None)
     return SourcePerson(number, str(user.get("displayName") or name or number), email)
+
+
+def _may_sign_in(user: Mapping[str, Any]) -> bool:
+    return user.get("accountEnabled") is not False
 
 
 def _is_over(permission: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from builtin_plugins.sources.json_api import RouteAbsent as RouteAbsent
 from builtin_plugins.sources.json_api import RouteRefused as RouteRefused
 from builtin_plugins.sources.json_api import constant_headers as constant_headers
 from builtin_plugins.sources.json_api import entries_of as entries_of
+from builtin_plugins.sources.json_api import link_of as link_of
 from builtin_plugins.sources.protocol import CredentialRefused as CredentialRefused
 from builtin_plugins.sources.protocol import DocumentSource as DocumentSource
 from builtin_plugins.sources.protocol import GoneItem as GoneItem

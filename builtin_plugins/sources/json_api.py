@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from aiohttp import hdrs
 from yarl import URL
 
-from builtin_plugins.sources.calling import ABSENT, call_server, item_pieces
+from builtin_plugins.sources.calling import ABSENT, call_server, clock_difference, item_pieces
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
     ItemFault,
@@ -30,6 +30,10 @@ _ANSWER: Final = CallLimits(total_seconds=120, silence_seconds=60, body_bytes=64
 _CONTENT: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40, redirects=5)
 _LONGEST_REASON: Final = 200
 _ERROR_BYTES: Final = 64 * 1024
+_EMPTY_PAGES: Final = 500
+"""How many pages in a row may be empty: servers that filter late answer some."""
+_MOST_SKEW: Final = 60.0
+"""Seconds: a token that is signed here may be refused because of a larger difference of clocks."""
 _EARLY: Final = 60.0
 """Seconds before its end at which a token is replaced."""
 
@@ -158,6 +162,14 @@ async def reason_of(reply: OutgoingReply) -> tuple[str, str]:
     return str(first.get("reason") or error.get("code") or ""), text[:_LONGEST_REASON]
 
 
+def link_of(text: object, *, is_encoded: bool = False) -> URL:
+    """A link of an answer; `is_encoded`: it is sent back as it came. Raises ListingIncomplete."""
+    try:
+        return URL(str(text), encoded=is_encoded)
+    except ValueError:
+        raise ListingIncomplete("The server names a next page that is no address") from None
+
+
 class BearerToken:
     """A token that its server gives for some time for a form of RFC 6749; asked for when it is needed."""
 
@@ -185,7 +197,11 @@ class BearerToken:
                 raise SourceUnreachable(f"{self._name} gives no token now (it answered {reply.status})")
             if reply.status != 200:
                 code, text = await reason_of(reply)
-                raise CredentialRefused(f"{self._name} gives no token: {text or code or reply.status}")
+                apart = clock_difference(reply) or 0.0
+                clocks = f" (the clocks are {abs(apart):.0f} s apart)" if abs(apart) > _MOST_SKEW else ""
+                raise CredentialRefused(
+                    f"{self._name} gives no token: {text or code or reply.status}{clocks}"
+                )
             try:
                 answer = json.loads(await reply.read())
                 self._token, seconds = str(answer["access_token"]), float(answer.get("expires_in", 0))
@@ -205,9 +221,9 @@ async def entries_of(
     """The entries of all pages from this one on; `following` says where the next is.
 
     `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete
-    for an answer without entries, or pages in a circle.
+    for an answer without entries, pages in a circle, or empty ones without an end.
     """
-    seen, page = set[URL](), url
+    seen, page, empty = set[URL](), url, 0
     while True:
         seen.add(page)
         answer = await api.read(page)
@@ -221,6 +237,7 @@ async def entries_of(
         after = following(page, answer)
         if after is None:
             return
-        if after in seen:
+        empty = 0 if entries else empty + 1
+        if after in seen or empty == _EMPTY_PAGES:
             raise ListingIncomplete("The server lists the same page again and again")
         page = after

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from builtin_plugins.sources.protocol import (
     SourceDirectory,
@@ -28,6 +28,12 @@ class RightsReading:
     people: dict[str, SourcePerson] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     members: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def withdraw(self, people: Collection[str]) -> None:
+        """Take people out of all grants and groups, such as those who may no longer sign in there."""
+        for one, grant in self.grants.items():
+            self.grants[one] = replace(grant, people=[it for it in grant.people if it not in people])
+        self.members = {one: members.difference(people) for one, members in self.members.items()}
 
     def directory(self) -> SourceDirectory:
         """The people and groups that are named, and the people in the groups."""

@@ -26,11 +26,16 @@ class WikiPage:
     version: int = 1
     when: str = "2026-01-02T03:04:05.000Z"
     readers: tuple[Sequence[str], Sequence[str]] = ((), ())
+    space: str = "DOC"
+    status: str = "current"
 
 
 @dataclass
 class FakeConfluence:
-    """One space, `spoil` what goes wrong. People and groups are known by ids, as the edition has them."""
+    """One space, `spoil` what goes wrong. People and groups are known by ids, as the edition has them.
+
+    The search of the cloud still names pages that have left the space, as its index does for a while.
+    """
 
     edition: str
     key: str = "DOC"
@@ -43,6 +48,7 @@ class FakeConfluence:
     nested: int = 25
     spoil: str = ""
     next_host: str = ""
+    inactive: set[str] = field(default_factory=set)
     bodies: list[str] = field(default_factory=list)
     asked: int = 0
     _ids: count[int] = field(default_factory=lambda: count(100))
@@ -79,9 +85,9 @@ class FakeConfluence:
         path = request.path.removeprefix(self.context)
         if path == request.path:
             return web.Response(status=404)
-        return self._routed(request, path)
+        return await self._routed(request, path)
 
-    def _routed(self, request: web.Request, path: str) -> web.Response:
+    async def _routed(self, request: web.Request, path: str) -> web.Response:
         parts, query = path.strip("/").split("/"), request.query
         is_cloud = self.edition == "cloud"
         if path == ("/api/v2/spaces" if is_cloud else "/rest/api/space"):
@@ -101,14 +107,28 @@ class FakeConfluence:
         if path.endswith("/membersByGroupId" if is_cloud else "/member"):
             return self._members(request, parts[3])
         if path == "/api/v2/users-bulk" and is_cloud:
-            return web.json_response({"results": [self.user(one) for one in sorted(self.emails)]})
+            return await self._people(request)
         if path == "/rest/api/user" and not is_cloud:
             return web.json_response(self.user(query["key"]))
         if path.endswith("/restriction/byOperation/read"):
             return self._restriction(request, parts[3])
-        if path.endswith("/child/attachment"):
+        if path.endswith("/child/attachment") and not is_cloud:
             return self._page(request, [self._entry(one) for one in self._attached(parts[3])])
+        if path.endswith("/attachments") and path.startswith("/api/v2/pages/") and is_cloud:
+            return self._page(request, [self._second(one) for one in self._attached(parts[3])])
         return self._body(request, parts)
+
+    async def _people(self, request: web.Request) -> web.Response:
+        """Only this route says whether somebody may still sign in."""
+        people = [self.user(one) for one in (await request.json())["accountIds"]]
+        status = {True: "inactive", False: "active"}
+        return web.json_response(
+            {
+                "results": [
+                    {**one, "accountStatus": status[one["accountId"] in self.inactive]} for one in people
+                ]
+            }
+        )
 
     def _page(self, request: web.Request, entries: list[Any]) -> web.Response:
         """A page of a list: in the cloud by a cursor, else by a start."""
@@ -155,7 +175,8 @@ class FakeConfluence:
         entry: dict[str, Any] = {
             "id": page.id,
             "type": page.kind,
-            "status": "current",
+            "status": page.status,
+            "space": {"id": 7, "key": page.space, "type": "global"},
             "title": page.title,
             "version": {"number": page.version, "when": page.when, "minorEdit": False},
             "_links": {"webui": f"/spaces/{self.key}/pages/{page.id}"},
@@ -169,6 +190,18 @@ class FakeConfluence:
         entry["children"] = {"attachment": self._nested(attached)}
         entry["restrictions"] = {"read": {"operation": "read", "restrictions": self._limits(page, 0)}}
         return entry
+
+    def _second(self, page: WikiPage) -> dict[str, Any]:
+        """An attachment as the second version of the routes has it."""
+        return {
+            "id": page.id,
+            "status": "current",
+            "title": page.title,
+            "mediaType": "text/plain",
+            "fileSize": len(page.content),
+            "version": {"number": page.version, "createdAt": page.when},
+            "_links": {"webui": f"/pages/viewpageattachments.action?pageId={page.above}"},
+        }
 
     def _nested(self, entries: list[Any], start: int = 0) -> dict[str, Any]:
         part = entries[start : start + self.nested]
@@ -185,7 +218,8 @@ class FakeConfluence:
         page = self.pages.get(content)
         if page is None or (page.kind == "folder" and self.spoil == "folders"):
             return web.json_response({"statusCode": 404}, status=404)
-        answer = {"operation": "read", "restrictions": self._limits(page, int(request.query["start"]))}
+        start = 0 if self.spoil == "circle" else int(request.query["start"])
+        answer = {"operation": "read", "restrictions": self._limits(page, start)}
         return web.json_response(answer)
 
     def _cloud_permissions(self, request: web.Request) -> web.Response:

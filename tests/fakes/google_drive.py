@@ -150,6 +150,9 @@ class FakeGoogle:
             found = [one for one in found if one["mimeType"] == FOLDER]
         if self.spoil == "short":
             found = found[:1]
+        if self.spoil == "hollow":
+            answer = {"files": [], "nextPageToken": str(self.asked)}
+            return web.json_response(answer)
         more = {"incompleteSearch": self.spoil == "incomplete"}
         return self._page(request, "files", found, more)
 

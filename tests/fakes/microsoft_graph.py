@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -28,6 +29,7 @@ class GraphFile:
     facet: str = ""
     has_hash: bool = True
     is_hidden: bool = False
+    version_id: str = ""
 
 
 @dataclass
@@ -94,7 +96,9 @@ class FakeGraph:
             return web.json_response({"error": "invalid_client", "error_description": text}, status=401)
         return web.json_response({"token_type": "Bearer", "expires_in": 3599, "access_token": self.token})
 
-    def _about(self, item: GraphFile, *, in_delta: bool = True) -> dict[str, Any]:
+    def _about(
+        self, item: GraphFile, *, in_delta: bool = True, select: Collection[str] = ()
+    ) -> dict[str, Any]:
         reference = {"driveId": DRIVE, "driveType": "documentLibrary", "id": item.parent}
         if not in_delta:
             reference["path"] = f"/drives/{DRIVE}/root:{self._folder(item)}"
@@ -114,6 +118,8 @@ class FakeGraph:
             digest = hashlib.sha1(item.content, usedforsecurity=False).hexdigest()
             hashes = {"hashes": {"quickXorHash": digest}} if item.has_hash else {}
             about |= {"size": len(item.content), "file": {"mimeType": "text/plain", **hashes}}
+        if item.version_id and "publication" in select:  # only if it is asked for
+            about["publication"] = {"level": "published", "versionId": item.version_id}
         return about
 
     def _folder(self, item: GraphFile) -> str:
@@ -129,7 +135,8 @@ class FakeGraph:
             start = int(request.query["token"])
             entries = [self._change(number, kind) for number, kind in self.changed[start:]]
         else:
-            entries = [self._about(one) for one in self.items.values()]
+            select = request.query["$select"].split(",")
+            entries = [self._about(one, select=select) for one in self.items.values()]
         if self.spoil == "short":
             entries = entries[:1]
         return self._page(request, [root, *entries], {"@odata.deltaLink": f"token={len(self.changed)}"})
@@ -187,8 +194,11 @@ class FakeGraph:
     async def _people(self, request: web.Request) -> web.Response:
         if self.spoil == "people":
             return error(403)
-        ids = (await request.json())["ids"]
-        return web.json_response({"value": [self.people[one] for one in ids if one in self.people]})
+        ids, select = (await request.json())["ids"], request.query["$select"].split(",")
+        people = [self.people[one] for one in ids if one in self.people]
+        return web.json_response(
+            {"value": [{name: value for name, value in one.items() if name in select} for one in people]}
+        )
 
 
 def error(status: int) -> web.Response:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 from pydantic import SecretStr, ValidationError
 
 from builtin_plugins.source_confluence.guarded import GuardedWiki
@@ -21,6 +22,7 @@ from builtin_plugins.sources.api import (
     GuardedSource,
     Listing,
     ListingEnd,
+    ListingIncomplete,
     SourceDirectory,
     SourceFault,
     SourceGrant,
@@ -288,10 +290,46 @@ async def test_long_lists_within_answers_are_read_to_their_end(
     wiki.members["staff"] = people
     page = wiki.add("Page", readers=(people, []))
     for number in range(5):
-        wiki.add(f"{number}.txt", page.id, "attachment")
+        wiki.add(f"{number}.txt", page.id, "attachment", b"Text.")
     items = await items_of(source)
     assert len(items) == 6
+    files = [one for one in items.values() if one.media_type == "text/plain"]
+    assert [(one.size, one.modified is not None) for one in files] == [(5, True)] * 5
     assert (await grants_of(source))["DOC/Page.html"] == SourceGrant(people, [])
+
+
+async def test_restrictions_without_an_end_are_a_fault(source: GuardedWiki, wiki: FakeConfluence) -> None:
+    wiki.nested, wiki.spoil = 2, "circle"
+    wiki.add("Page", readers=([f"key-{number}" for number in range(5)], []))
+    with pytest.raises(ListingIncomplete):
+        await source.rights_mark()
+
+
+@pytest.mark.parametrize("fields", [{"space": "SECRET"}, {"status": "archived"}, {"status": "trashed"}])
+async def test_what_has_left_the_space_is_neither_listed_nor_granted(
+    source: GuardedWiki, wiki: FakeConfluence, fields: dict[str, str]
+) -> None:
+    """A search still names it, with the readers of the space in which it was."""
+    wiki.add("Gone", **fields)
+    wiki.add("Page")
+    assert list(await grants_of(source)) == ["DOC/Page.html"]
+
+
+async def test_people_who_may_not_sign_in_read_nothing(source: GuardedWiki, wiki: FakeConfluence) -> None:
+    """By themselves, or in a group. Only the cloud says it of all at once."""
+    if wiki.edition != "cloud":
+        pytest.skip("Data Center does not say it")
+    wiki.inactive = {"key-ann", "key-dan"}
+    wiki.emails |= {"key-dan": "dan@example.org"}
+    wiki.add("Page")
+    wiki.add("Other", readers=(["key-ann", "key-bob"], []))
+    assert await grants_of(source) == {
+        "DOC/Page.html": SourceGrant([], ["staff"]),
+        "DOC/Other.html": SourceGrant(["key-bob"], []),
+    }
+    directory = await source.directory()
+    assert [list(one.people) for one in directory.groups] == [["key-bob", "key-cleo"]]
+    assert {one.id for one in directory.people} == {"key-bob", "key-cleo"}
 
 
 async def test_people_of_a_hidden_group_are_nobody(source: GuardedWiki, wiki: FakeConfluence) -> None:
@@ -337,6 +375,34 @@ async def test_the_next_page_is_asked_of_this_server_alone(source: GuardedWiki, 
     for number in range(5):
         wiki.add(f"{number}")
     assert len(await items_of(source)) == 5
+
+
+@pytest.mark.parametrize("after", ["@elsewhere.example/rest", ".elsewhere.example/x", "http://[x"])
+async def test_a_link_can_not_change_the_server(running: Running, after: str) -> None:
+    """Also where the address has no path, so that a host could go on in a link."""
+    asked = list[str]()
+
+    async def handle(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        links = {"next": after} if len(asked) == 1 else {}
+        return web.json_response({"results": [{"id": "7", "key": "DOC"}], "_links": links})
+
+    wiki = FakeConfluence("data_center", context="")
+    async with served_by(handle) as url, opened_at(running.platform, url, wiki) as source:
+        edition = cast("GuardedWiki", source).edition
+        if after.startswith("http"):
+            with pytest.raises(ListingIncomplete):
+                await edition.spaces(["DOC"])
+        else:
+            await edition.spaces(["DOC"])
+            assert asked == ["/rest/api/space", f"/{after}"]
+
+
+async def test_many_spaces_are_asked_for_in_parts(source: GuardedWiki, wiki: FakeConfluence) -> None:
+    """The cloud takes 250 keys at once."""
+    with pytest.raises(SourceMisplaced, match="S299"):
+        await source.edition.spaces(["DOC", *(f"S{number}" for number in range(300))])
+    assert wiki.asked == 2
 
 
 async def test_a_space_that_is_not_seen_is_named(running: Running, wiki: FakeConfluence) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 from pydantic import SecretStr, ValidationError
 
 from builtin_plugins.source_drive.guarded import GuardedDrive
@@ -356,6 +358,36 @@ async def test_a_key_that_is_none_is_refused(running: Running, secret: str) -> N
     with pytest.raises(CredentialRefused):
         async with opened_at(running.platform, "http://127.0.0.1:1", google, secret or " "):
             pass
+
+
+@pytest.mark.parametrize("address", ["http://[x", "token", "ftp://example.org/token"])
+async def test_an_address_of_tokens_that_is_none_is_named(running: Running, address: str) -> None:
+    key = {"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
+    secret = json.dumps({**key, "token_uri": address})
+    with pytest.raises(CredentialRefused, match="token_uri"):
+        async with opened_at(running.platform, "http://127.0.0.1:1", FakeGoogle(), secret):
+            pass
+
+
+async def test_clocks_that_differ_are_named(running: Running) -> None:
+    """Google calls a token of another time a wrong grant."""
+
+    async def handle(_request: web.Request) -> web.Response:
+        past = {"Date": "Tue, 15 Nov 1994 08:12:31 GMT"}
+        return web.json_response({"error": "invalid_grant"}, status=400, headers=past)
+
+    async with (
+        served_by(handle) as url,
+        opened_at(running.platform, url, FakeGoogle(), user_file(url)) as one,
+    ):
+        with pytest.raises(CredentialRefused, match="clocks"):
+            await items_of(one)
+
+
+async def test_empty_pages_without_an_end_are_a_fault(source: GuardedDrive, google: FakeGoogle) -> None:
+    google.spoil = "hollow"
+    with pytest.raises(ListingIncomplete):
+        await items_of(source)
 
 
 async def test_groups_are_asked_for_only_as_an_account() -> None:

@@ -288,6 +288,34 @@ async def test_addresses_are_those_of_the_directory(source: GuardedLibraries, gr
     assert {one.email for one in (await source.directory()).people} == {None}
 
 
+async def test_people_who_may_not_sign_in_read_nothing(source: GuardedLibraries, graph: FakeGraph) -> None:
+    """By themselves, or in a group; whoever is not said to be blocked is not."""
+    blocked = {"accountEnabled": False}
+    graph.members = {STAFF: [member(ANN), {**member(BOB), **blocked}]}
+    graph.people = {
+        BOB: {"id": BOB, "mail": "bob@b.org", **blocked},
+        CLEO: {"id": CLEO, "mail": "cleo@b.org", "accountEnabled": True},
+    }
+    graph.add("a.txt", permissions=[group(STAFF), user(BOB), user(CLEO)])
+    assert await grants_of(source) == {"Documents/a.txt": SourceGrant([CLEO], [STAFF])}
+    directory = await source.directory()
+    assert {one.id for one in directory.people} == {ANN, CLEO}
+
+
+async def test_drafts_are_read_by_who_may_edit_them(source: GuardedLibraries, graph: FakeGraph) -> None:
+    """Readers may see the last published version alone, which is not the one that is read."""
+    permissions = [user(ANN), user(BOB, roles=["write"])]
+    file = graph.add("a.txt", permissions=permissions, version_id="2.1")
+    graph.add("b.txt", permissions=permissions, version_id="3.0")
+    both = SourceGrant([ANN, BOB], [])
+    assert await grants_of(source) == {
+        "Documents/a.txt": SourceGrant([BOB], []),
+        "Documents/b.txt": both,
+    }
+    file.version_id = "3.0"
+    assert (await grants_of(source))["Documents/a.txt"] == both
+
+
 async def test_permissions_that_are_refused_close(source: GuardedLibraries, graph: FakeGraph) -> None:
     graph.add("a.txt", permissions=[user(ANN)], is_hidden=True)
     graph.add("b.txt", permissions=[user(ANN)])
@@ -345,14 +373,15 @@ async def test_what_is_no_file_is_left_out_with_the_reason(
     assert link is not None and link.startswith(SITE)
 
 
-@pytest.mark.parametrize("how", ["endless", "elsewhere"])
+@pytest.mark.parametrize("how", ["endless", "elsewhere", "no address", "no server"])
 async def test_a_list_without_an_end_here_is_none(
     source: GuardedLibraries, graph: FakeGraph, how: str
 ) -> None:
     """It must say where changes begin, and go on at this server: the token goes to no other."""
     graph.spoil = how
     graph.most = 2
-    graph.next_host = "https://elsewhere.example" if how == "elsewhere" else ""
+    hosts = {"elsewhere": "https://elsewhere.example", "no address": "http://[x", "no server": "ftp:"}
+    graph.next_host = hosts.get(how, "")
     for number in range(3):
         graph.add(f"{number}.txt")
     with pytest.raises(ListingIncomplete):
