@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 from sqlalchemy import String, bindparam, select
@@ -102,7 +103,7 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
 MOST_REPLACED = 40
 """Passages of replaced versions that are compared by their meaning."""
 MOST_EARLY = 20
-"""Passages of documents that are being read, of each knowledge base, that are embedded for a question."""
+"""Passages of documents that are being read, in all knowledge bases, that are embedded for a question."""
 
 _MORE = 4
 """How many times as many passages to look at if some are copies of others."""
@@ -245,12 +246,15 @@ async def _replaced(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
 
 
 async def _being_read(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
-    """The same of documents that have no vectors yet."""
-    return [
+    """The same of documents that have no vectors yet: the best of all knowledge bases."""
+    rankings = [
         BaseHits(base, await _by_words(platform, base.id, base.reading_collection, sought, MOST_EARLY))
         for base in bases
         if base.id in sought.documents.early
     ]
+    hits = [hit for one in rankings for hit in one.hits]
+    best = {hit.point.id for hit in nlargest(MOST_EARLY, hits, key=lambda hit: hit.words or 0.0)}
+    return [BaseHits(one.base, [hit for hit in one.hits if hit.point.id in best]) for one in rankings]
 
 
 async def _by_words(platform: Platform, base_id: str, collection: str, sought: Sought, k: int) -> list[Hit]:
