@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from aiohttp import FormData
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.questions.retrieval import MOST_EARLY
-from builtin_plugins.rag.services.ingest import BATCH
+from builtin_plugins.rag.services.early_search import bases_with_early_words
+from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import hookimpl
 from kernel.testing import Actor, Reply, Running
@@ -220,7 +223,7 @@ async def test_a_name_that_only_it_has_is_not_refused(start_platform: Start) -> 
 
 
 async def test_a_question_to_many_knowledge_bases_embeds_no_more_for_it(start_platform: Start) -> None:
-    """The best of all of them by words, wherever it is."""
+    """The best of each is among them."""
     waits = WholeBatchesWait()
     running = await start_platform("rag", "extractive_answers", waits)
     ann = await somebody(running)
@@ -231,13 +234,30 @@ async def test_a_question_to_many_knowledge_bases_embeds_no_more_for_it(start_pl
     working = asyncio.gather(*(running.run_jobs() for _ in bases))
     pipeline = await make_pipeline(ann, *bases)
     async with asyncio.timeout(30):
-        for _ in range(len(bases)):
+        for _ in range(UNDER_WAY * len(bases)):
             await waits.waiting.acquire()
-        answer = await ask(ann, pipeline, "How much does the walrus in Tromsø eat a day?")
+        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EARLY)
         assert 0 < waits.few <= MOST_EARLY
         assert any("mussels" in one["text"] for one in answer["sources"])
         waits.go.set()
         await working
+
+
+async def test_a_search_finds_by_an_index_that_nothing_is_read(start_platform: Start) -> None:
+    """However many documents its knowledge base has."""
+    running = await start_platform("rag", HashEmbeddings())
+
+    def plan(session: Session) -> list[str]:
+        connection, sent = session.connection(), list[tuple[str, Any]]()
+        event.listen(connection, "before_cursor_execute", lambda *given: sent.append((given[2], given[3])))
+        assert bases_with_early_words(session, ["1", "2"]) == frozenset()
+        statement, values = sent[0]
+        return [step.detail for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
+
+    steps = await running.platform.database.read(plan)
+    assert [one for one in steps if "rag_document" in one] == [
+        "SEARCH rag_document USING INDEX ix_rag_document_early (knowledge_base_id=?)"
+    ]
 
 
 async def test_a_version_that_was_never_complete_leaves_no_passages(start_platform: Start) -> None:
