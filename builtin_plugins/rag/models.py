@@ -157,6 +157,12 @@ class Document(Base):
             postgresql_where=text("status = 'processing'"),
         ),
         Index(
+            "ix_rag_document_early",
+            "knowledge_base_id",
+            sqlite_where=text("searchable_count > 0"),
+            postgresql_where=text("searchable_count > 0"),
+        ),
+        Index(
             "ix_rag_document_uploaded_by",
             "uploaded_by",
             sqlite_where=text("uploaded_by IS NOT NULL"),
@@ -184,7 +190,7 @@ class Document(Base):
     """What could not be read of a completed document."""
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
     searchable_count: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
-    """While it is being read: how many of its chunks are found by their words already."""
+    """While it is being read: how many of its chunks are found by their words already; then 0."""
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     uploaded_by: Mapped[int | None] = mapped_column(Integer)

@@ -21,8 +21,8 @@ class ContradictionRequest(Body):
         ge=0,
         le=2_000,
         description="How many pairs of sentences in different words the connected model may judge, with one "
-        "call each; those that are most alike come first. 0 asks none. What it judged before is not asked "
-        "again.",
+        "call each; those that are most alike come first. It is shown only documents that the caller may "
+        "read. 0 asks none. What it judged before is not asked again.",
     )
 
 
@@ -59,7 +59,8 @@ class ContradictionsOut(BaseModel):
         "than it was to judge."
     )
     judged_pairs: int = Field(
-        description="How many pairs of sentences a model judged, now or for an earlier report."
+        description="How many pairs of sentences, of documents that the caller may read, a model judged, now "
+        "or for an earlier report."
     )
     has_model: bool = Field(description="Whether a model is connected, so that `model_calls` can be sent.")
     items: list[ContradictionItem]

@@ -28,32 +28,48 @@ from builtin_plugins.rag.contradictions.storing import store_report
 from builtin_plugins.rag.contradictions.subjects import Subject, subject_of
 from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL
 from builtin_plugins.rag.models import (
-    TRASH,
     ContradictingPair,
     ContradictionReport,
     Document,
     KnowledgeBase,
     MetadataValue,
 )
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.identities import path_in
 from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.vectors.api import VECTORS, StoredPoint
-from kernel.sdk import Caller, LongJob, Platform, Progress, Scope, Unit, Unprocessable, scope_of, utc_now
+from kernel.sdk import (
+    ACCOUNT_STATES,
+    Caller,
+    JobFailed,
+    LongJob,
+    Platform,
+    Progress,
+    Scope,
+    Unit,
+    Unprocessable,
+    scope_of,
+    utc_now,
+)
 
 _MOST_OF_A_SUBJECT: Final = 20
 _MOST_PASSAGES: Final = 2_000
 """Of one document: about a thousand pages."""
 _MOST_PAIRS: Final = 2_000
 _PAGE: Final = 500
+_EVERYTHING: Final = Scope(None, everything=True)
 _DAY: Final = 86_400.0
 
 
 class ContradictionPayload(BaseModel):
-    """The knowledge base whose documents are compared, and how many pairs a model may judge."""
+    """The knowledge base whose documents are compared, how many pairs a model may judge, and whose account
+    asked for it (None for a service).
+    """
 
     knowledge_base_id: str
     model_calls: int = 0
+    account_id: int | None = None
 
 
 class _Comparable(NamedTuple):
@@ -99,22 +115,26 @@ async def start(caller: Caller, kb_id: str, model_calls: int = 0) -> str:
 def _start(unit: Unit, scope: Scope, kb_id: str, model_calls: int) -> str:
     base = knowledge_bases.find_own(unit.session, scope, kb_id)
     owner_id = scope.account_id or base.owner_id
-    payload = ContradictionPayload(knowledge_base_id=kb_id, model_calls=model_calls)
+    payload = ContradictionPayload(
+        knowledge_base_id=kb_id, model_calls=model_calls, account_id=scope.account_id
+    )
     return unit.enqueue(FIND_CONTRADICTIONS, payload, owner_id=owner_id, subject=kb_id)
 
 
 async def find_contradictions(
     platform: Platform, payload: ContradictionPayload, progress: Progress
 ) -> str | None:
-    """Make the report; returns the knowledge base's path. Raises Unavailable, GatewayTimeout."""
+    """Make the report; returns the knowledge base's path. Raises Unavailable, GatewayTimeout, JobFailed."""
     kb_id = payload.knowledge_base_id
     began = utc_now()
-    documents = await platform.database.read(_documents, kb_id, began)
+    documents = await platform.database.read(_documents, kb_id, began, _EVERYTHING)
     reading = _Reading(platform, KnowledgeBase(id=kb_id).collection)
     found = await _by_rules(kb_id, documents, reading, progress)
     judged = 0
     if payload.model_calls:
-        judged = await _by_model(payload, documents, reading, progress, found)
+        scope = await _scope_of(platform, payload.account_id)
+        shown = await platform.database.read(_documents, kb_id, began, scope)
+        judged = await _by_model(payload, shown, reading, progress, found)
     report = ContradictionReport(
         knowledge_base_id=kb_id,
         made_at=began,
@@ -124,6 +144,16 @@ async def find_contradictions(
     await platform.database.write(store_report, report, found[:_MOST_PAIRS])
     progress.report(100, total=100, unit="percent", message="Comparing documents")
     return f"/v1/rag/knowledge-bases/{kb_id}"
+
+
+async def _scope_of(platform: Platform, account_id: int | None) -> Scope:
+    """What an account may read now: a model is shown nothing else for it. Raises JobFailed."""
+    if account_id is None:
+        return _EVERYTHING
+    account = await platform.resource(ACCOUNT_STATES).get(account_id)
+    if account is None or not account.is_active:
+        raise JobFailed("The account that asked for the comparison was deleted or deactivated")
+    return await scope_of(platform, account.principal)
 
 
 async def _by_rules(
@@ -172,11 +202,10 @@ async def _by_model(
     return len(pairs)
 
 
-def _documents(session: Session, kb_id: str, now: datetime) -> list[_Comparable]:
-    """Current documents that apply now, the newest first."""
+def _documents(session: Session, kb_id: str, now: datetime, scope: Scope) -> list[_Comparable]:
+    """Current documents that apply now and that a scope may read, the newest first; none in the trash."""
     current = (Document.knowledge_base_id == kb_id) & (Document.status == "completed")
-    current &= Document.audience_id.is_distinct_from(TRASH)
-    rows = select(Document.id, Document.filename, Document.identity).where(current)
+    rows = select(Document.id, Document.filename, Document.identity).where(current, readable(scope))
     expired = _not_now(session, kb_id, now)
     return [
         _Comparable(document_id, filename, subject_of(filename, (path_in(identity) or "").rpartition("/")[0]))

@@ -58,7 +58,8 @@ async def judge_pairs(
     model = llm_model or await platform.hooks.ask(inference.choose_helper_model, platform=platform)
     contradicting: list[Pair] = []
     for number, pair in enumerate(pairs):
-        progress.report(number, total=len(pairs), unit="pairs", message="Asking the model")
+        # In hundredths: how many pairs there are is not for everybody to know.
+        progress.report(number * 100 // len(pairs), total=100, unit="percent", message="Asking the model")
         verdict = await platform.database.read(_known, pair, model or "")
         if verdict is None and (verdict := await _ask(platform, model, pair)) is not None:
             await platform.database.write(_keep, pair, model or "", verdict)

@@ -11,7 +11,13 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference.api import has_text_model
 from builtin_plugins.rag.dates.validity import VALID_FROM, VALID_UNTIL
 from builtin_plugins.rag.metadata.rendering import load_metadata
-from builtin_plugins.rag.models import ContradictingPair, ContradictionReport, Document, KnowledgeBase
+from builtin_plugins.rag.models import (
+    ContradictingPair,
+    ContradictionReport,
+    Document,
+    JudgedPair,
+    KnowledgeBase,
+)
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_contradictions import (
     ContradictingStatement,
@@ -36,6 +42,7 @@ class _Page(NamedTuple):
     report: ContradictionReport | None
     pairs: Sequence[tuple[_Side, _Side, bool]]
     total: int
+    judged: int
     documents: Mapping[str, Document]
 
 
@@ -53,7 +60,7 @@ async def read_report(caller: Caller, kb_id: str, query: PageQuery) -> Contradic
     return ContradictionsOut(
         made_at=None if page.report is None else page.report.made_at,
         is_complete=page.report is None or page.report.is_complete,
-        judged_pairs=0 if page.report is None else page.report.judged_pairs,
+        judged_pairs=page.judged,
         has_model=has_text_model(caller.platform),
         items=items,
         total=page.total,
@@ -83,7 +90,16 @@ def _page(session: Session, scope: Scope, kb_id: str, query: PageQuery) -> _Page
     ]
     named = {side.document_id for newer, older, _ in found for side in (newer, older)}
     documents = {one.id: one for one in session.scalars(select(Document).where(Document.id.in_(named)))}
-    return _Page(report, found, int(total or 0), documents)
+    judged = 0 if report is None else min(report.judged_pairs, _judged(session, mine))
+    return _Page(report, found, int(total or 0), judged, documents)
+
+
+def _judged(session: Session, readable_ids: Select[str]) -> int:
+    """How many pairs of these documents models have judged."""
+    places = (JudgedPair.document_id, JudgedPair.char_start, JudgedPair.other_id, JudgedPair.other_start)
+    both = JudgedPair.document_id.in_(readable_ids), JudgedPair.other_id.in_(readable_ids)
+    pairs = select(*places).where(*both).distinct().subquery()
+    return session.scalar(select(func.count()).select_from(pairs)) or 0
 
 
 def _readable_now(scope: Scope, kb_id: str) -> Select[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
 from sqlalchemy import String, bindparam, select
@@ -102,7 +103,7 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
 MOST_REPLACED = 40
 """Passages of replaced versions that are compared by their meaning."""
 MOST_EARLY = 20
-"""Passages of documents that are being read, of each knowledge base, that are embedded for a question."""
+"""Passages of documents that are being read, in all knowledge bases, that are embedded for a question."""
 
 _MORE = 4
 """How many times as many passages to look at if some are copies of others."""
@@ -222,12 +223,12 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if sought.trees:
         places += [(base, base.tree_collection) for base in bases]
     # A document that is completed meanwhile is in both searches; after the other, it could be in neither.
-    worded = [] if sought.earlier else await _being_read(platform, bases, sought)
+    by_words = [] if sought.earlier else await _being_read(platform, bases, sought)
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     if sought.earlier:
-        worded = await _replaced(platform, bases, sought)
-    found += await _with_meaning(platform, worded, found, aims)
+        by_words = await _replaced(platform, bases, sought)
+    found += await _with_meaning(platform, by_words, found, aims)
     hits = await merged(platform, found, sought.text, aims[model], depth, hybrid=sought.hybrid)
     if sought.hybrid:
         hits = prefer_named(hits, sought.text)[: sought.top_k]
@@ -245,12 +246,15 @@ async def _replaced(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
 
 
 async def _being_read(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
-    """The same of documents that have no vectors yet."""
-    return [
+    """The same of documents that have no vectors yet: as many of each knowledge base, the best first."""
+    rankings = [
         BaseHits(base, await _by_words(platform, base.id, base.reading_collection, sought, MOST_EARLY))
         for base in bases
         if base.id in sought.documents.early
     ]
+    in_turn = filter(None, chain.from_iterable(zip_longest(*(one.hits for one in rankings))))
+    kept = {hit.point.id for hit in islice(in_turn, MOST_EARLY)}
+    return [BaseHits(one.base, [hit for hit in one.hits if hit.point.id in kept]) for one in rankings]
 
 
 async def _by_words(platform: Platform, base_id: str, collection: str, sought: Sought, k: int) -> list[Hit]:
@@ -260,14 +264,14 @@ async def _by_words(platform: Platform, base_id: str, collection: str, sought: S
 
 async def _with_meaning(
     platform: Platform,
-    worded: Sequence[BaseHits],
+    by_words: Sequence[BaseHits],
     found: Sequence[BaseHits],
     aims: Mapping[str, Embedded],
 ) -> list[BaseHits]:
     """Hits by words with their cosines, so that they rank as others; without those that are found already."""
     known = {hit.point.id for one in found for hit in one.hits}
     measured = []
-    for base, hits in ((one.base, one.hits) for one in worded):
+    for base, hits in ((one.base, one.hits) for one in by_words):
         others = [hit for hit in hits if hit.point.id not in known]
         model = base.embedding_model
         measured.append(BaseHits(base, await by_model(platform, model, aims[model], others)))

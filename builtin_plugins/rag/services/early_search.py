@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import literal_column, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import Chunk
@@ -58,6 +58,7 @@ def withdraw_words(unit: Unit, platform: Platform, document: Document) -> None:
 
 def bases_with_early_words(session: Session, base_ids: Sequence[str]) -> frozenset[str]:
     """Which of these knowledge bases have documents that are found while they are read."""
-    early = (Document.status == "processing") & (Document.searchable_count > 0)
-    mine = select(Document.knowledge_base_id).where(Document.knowledge_base_id.in_(base_ids), early)
-    return frozenset(session.scalars(mine.distinct()))
+    # With a literal, databases find these few by their index.
+    early = Document.searchable_count > literal_column("0")
+    found = select(Document.knowledge_base_id).where(Document.knowledge_base_id.in_(base_ids), early)
+    return frozenset(session.scalars(found.distinct()))

@@ -77,15 +77,17 @@ def _trim(unit: Unit, platform: Platform, document: Document) -> None:
 
 def _supersede(unit: Unit, platform: Platform, base: KnowledgeBase, row: Document, moment: datetime) -> None:
     vectors = platform.resource(VECTORS)
-    vectors.retire(unit, base.collection, row.id, base.earlier_collection)
+    if row.status == "completed":
+        vectors.retire(unit, base.collection, row.id, base.earlier_collection)
+    else:  # it was never complete, even if a part was found while it was read
+        vectors.remove_group(unit, base.collection, row.id)
+        row.chunk_count = 0
+        withdraw_words(unit, platform, row)
     # Read again: the embedding model may have begun to change since.
     change = select(KnowledgeBase.reembedding).where(KnowledgeBase.id == base.id)
     coming = KnowledgeBase(id=base.id, reembedding=unit.session.scalar(change)).coming_collection
     for collection in filter(None, (coming, base.tree_collection)):
         vectors.remove_group(unit, collection, row.id)
-    if row.status != "completed":
-        row.chunk_count = 0
-        withdraw_words(unit, platform, row)
     row.tree_wanted, row.tree_nodes, row.tree_levels, row.tree_built_at = False, 0, 0, None
     row.status, row.superseded_at = SUPERSEDED, moment
     unit.session.flush()

@@ -17,6 +17,7 @@ from tests.builtin_plugins.rag.rag_support import make_base, path_of, somebody
 from tests.builtin_plugins.rag.test_contradictions import read
 from tests.builtin_plugins.rag.test_versions import BASES, NEW, OLD, placed, put
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.keeping import Keeper
 from tests.fakes.saying_model import SayingModel
 
 HOTEL = "For a hotel in Bergen employees may spend up to 250 euro a night."
@@ -147,6 +148,41 @@ async def test_a_document_can_only_be_judged(start_platform: Start) -> None:
     await report(running, ann, base, 10)
     shown = "\n".join(text for pair in model.asked for text in pair)
     assert "32 days" in shown and "31 days" not in shown and "[INST]" not in shown
+
+
+async def test_it_is_shown_what_the_one_who_asks_may_read(start_platform: Start) -> None:
+    """Neither it nor anything that others see tells them of a guarded document."""
+    model = Judge()
+    running, ann, base = await boot(start_platform, model)
+    bob = await somebody(running, role="admin")
+    shared = await ann.patch(f"{BASES}/{base}", json={"visibility": "shared"})
+    assert shared.status == 200
+    keeper = Keeper(running.platform, base)
+    await keeper.put("a.md", f"# A\n\n{LEAVE[0]}\n", keeper.readers("staff"))
+    await keeper.put("b.md", f"# B\n\n{LEAVE[1]}\n", None)
+    await keeper.members(staff=[int(bob.user["id"])])
+    await running.run_jobs()
+    found = await report(running, ann, base, 10)
+    assert (found["total"], found["judged_pairs"], model.asked) == (0, 0, [])
+    found = await report(running, bob, base, 10)
+    assert (found["total"], found["judged_pairs"], len(model.asked)) == (1, 1, 1)
+    found = await read(ann, base)
+    assert (found["total"], found["judged_pairs"]) == (0, 0)
+
+
+async def test_an_account_that_is_gone_asks_no_model(start_platform: Start) -> None:
+    model = Judge()
+    running, ann, base = await boot(start_platform, model)
+    bob = await somebody(running, role="admin")
+    await placed(running, await put(ann, base, "a.md", f"# A\n\n{LEAVE[0]}\n"))
+    await placed(running, await put(ann, base, "b.md", f"# B\n\n{LEAVE[1]}\n"))
+    begun = await bob.post(f"{BASES}/{base}/contradictions", json={"model_calls": 5})
+    assert begun.status == 202
+    admin = await somebody(running, role="admin", platform_admin=True)
+    left = await admin.patch(f"/v1/auth/users/{bob.user['id']}/status", json={"is_active": False})
+    assert left.status == 200, left.body
+    await running.run_jobs()
+    assert ((await read(ann, base))["made_at"], model.asked) == (None, [])
 
 
 async def test_without_a_model(start_platform: Start) -> None:

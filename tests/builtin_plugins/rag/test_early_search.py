@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import FormData
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
+from builtin_plugins.inference.api import Embedded
+from builtin_plugins.rag.questions.retrieval import MOST_EARLY
+from builtin_plugins.rag.services.early_search import bases_with_early_words
+from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
+from kernel.sdk import hookimpl
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
@@ -26,12 +33,32 @@ from tests.builtin_plugins.rag.rag_support import (
 )
 from tests.conftest import Start
 from tests.fakes.gated_embeddings import GatedEmbeddings
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
 )
 QUESTION = "Which line is about the walrus in Tromsø?"
 ABOUT = f"{LONG}\nThe walrus in Tromsø eats 25 kilos of mussels a day.\n"
+
+
+class WholeBatchesWait(HashEmbeddings):
+    """Embeds no whole batch of passages before it may; `few` is how many passages came in smaller ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = asyncio.Semaphore(0)
+        self.go = asyncio.Event()
+        self.few = 0
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
+        if purpose == "passage" and len(texts) == BATCH:
+            self.waiting.release()
+            await self.go.wait()
+        elif purpose == "passage":
+            self.few += len(texts)
+        return await super().embed_texts(model, texts)
 
 
 class BeingRead:
@@ -193,3 +220,62 @@ async def test_a_name_that_only_it_has_is_not_refused(start_platform: Start) -> 
         pipeline = await make_pipeline(site.ann, site.base)
         answer = await ask(site.ann, pipeline, "How much does the walrus in Tromsø eat a day?")
         assert "25 kilos" in answer["answer"]
+
+
+async def test_a_question_to_many_knowledge_bases_embeds_no_more_for_it(start_platform: Start) -> None:
+    """The best of each is among them."""
+    waits = WholeBatchesWait()
+    running = await start_platform("rag", "extractive_answers", waits)
+    ann = await somebody(running)
+    bases = [await make_base(ann, chunk_size=100, chunk_overlap=0) for _ in range(3)]
+    for number, base in enumerate(bases, start=1):
+        text = ABOUT if number == len(bases) else LONG.replace("Line", f"Walrus {number}, line")
+        assert (await upload(ann, base, f"{number}.txt", text)).status == 202
+    working = asyncio.gather(*(running.run_jobs() for _ in bases))
+    pipeline = await make_pipeline(ann, *bases)
+    async with asyncio.timeout(30):
+        for _ in range(UNDER_WAY * len(bases)):
+            await waits.waiting.acquire()
+        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EARLY)
+        assert 0 < waits.few <= MOST_EARLY
+        assert any("mussels" in one["text"] for one in answer["sources"])
+        waits.go.set()
+        await working
+
+
+async def test_a_search_finds_by_an_index_that_nothing_is_read(start_platform: Start) -> None:
+    """However many documents its knowledge base has."""
+    running = await start_platform("rag", HashEmbeddings())
+
+    def plan(session: Session) -> list[str]:
+        connection, sent = session.connection(), list[tuple[str, Any]]()
+        event.listen(connection, "before_cursor_execute", lambda *given: sent.append((given[2], given[3])))
+        assert bases_with_early_words(session, ["1", "2"]) == frozenset()
+        statement, values = sent[0]
+        return [step.detail for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
+
+    steps = await running.platform.database.read(plan)
+    assert [one for one in steps if "rag_document" in one] == [
+        "SEARCH rag_document USING INDEX ix_rag_document_early (knowledge_base_id=?)"
+    ]
+
+
+async def test_a_version_that_was_never_complete_leaves_no_passages(start_platform: Start) -> None:
+    """Its next version is complete first, while some of it is found by meaning already."""
+    async with being_read(start_platform, path="seals.txt") as site:
+        vectors = site.running.platform.resource(VECTORS)
+        first, site.gate.go = site.gate.go, asyncio.Event()
+        site.gate.stop_before = site.gate.batches + 1
+        first.set()
+        async with asyncio.timeout(30):
+            while not await vectors.count(f"rag:{site.base}"):  # noqa: ASYNC110  # no notice of it is sent
+                await asyncio.sleep(0.02)
+        site.gate.all_after = False
+        next_one = await put(site.ann, site.base, "seals.txt", "The seals of Tromsø sleep.\n")
+        await site.running.run_jobs()
+        shown = await record(site.ann, site.base, next_one.json()["document_id"])
+        assert shown["status"] == "completed"
+        chunks = (await site.ann.get(path_of(site.base, site.document, "/chunks"))).json()
+        assert chunks["total"] == 0
+        assert await vectors.count(f"rag-earlier:{site.base}") == 0
+        assert await site.left() == 0
