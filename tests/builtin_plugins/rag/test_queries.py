@@ -113,6 +113,7 @@ class TestAnswer:
         for source in answer["sources"]:
             assert set(source) - {"quotes"} == {
                 *("text", "source", "score", "chunk_id", "document_id", "page", "char_start", "char_end"),
+                *("version", "sha256"),
                 *(["section"] if texts[source["source"]].startswith("#") else []),
             }
             text = texts[source["source"]]

@@ -122,7 +122,8 @@ async def test_graph(site: Running, visitor: Visitor) -> None:
     await entity.get_by_role("button", name="Jonas Berg").click()
     jonas = page.get_by_role("complementary", name="Jonas Berg")
     await jonas.get_by_role("link", name="handbook.md").click()
-    await expect(page.locator("mark")).to_contain_text("Jonas Berg repairs the Aurora Sensor")
+    marked = page.frame_locator("iframe").locator("mark", has_text="Jonas Berg repairs the Aurora Sensor")
+    await expect(marked).to_be_visible()
 
 
 @pytest.mark.long
