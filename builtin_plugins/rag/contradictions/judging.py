@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import select
@@ -48,24 +48,38 @@ _FORM: Final = {
 }
 
 
+class Judgement(NamedTuple):
+    """The pairs that contradict each other, and how many were looked at, now or before."""
+
+    contradicting: Sequence[Pair]
+    count: int
+
+
 async def judge_pairs(
-    platform: Platform, llm_model: str | None, pairs: Sequence[Pair], progress: Progress
-) -> list[Pair]:
-    """Those of the pairs that contradict each other, with one call for each that was not judged before.
+    platform: Platform, llm_model: str | None, pairs: Sequence[Pair], most_calls: int, progress: Progress
+) -> Judgement:
+    """Ask about pairs that were not judged before, in their order, one call for each.
 
     Raises Unavailable, GatewayTimeout.
     """
     model = llm_model or await platform.hooks.ask(inference.choose_helper_model, platform=platform)
     contradicting: list[Pair] = []
+    calls = count = 0
     for number, pair in enumerate(pairs):
         # In hundredths: how many pairs there are is not for everybody to know.
         progress.report(number * 100 // len(pairs), total=100, unit="percent", message="Asking the model")
         verdict = await platform.database.read(_known, pair, model or "")
-        if verdict is None and (verdict := await _ask(platform, model, pair)) is not None:
-            await platform.database.write(_keep, pair, model or "", verdict)
+        if verdict is None:
+            if calls == most_calls:
+                continue
+            calls += 1
+            verdict = await _ask(platform, model, pair)
+            if verdict is not None:
+                await platform.database.write(_keep, pair, model or "", verdict)
+        count += 1
         if verdict:
             contradicting.append(pair)
-    return contradicting
+    return Judgement(contradicting, count)
 
 
 async def _ask(platform: Platform, model: str | None, pair: Pair) -> bool | None:
