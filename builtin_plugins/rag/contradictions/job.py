@@ -2,8 +2,8 @@
 somebody asks for it, by a model.
 
 What it costs is bounded: the newest documents of each subject, the beginning of very long ones, and as many
-new pairs for the model as were asked for. The report replaces the one before in one transaction, so that a job
-that is killed or cancelled changes nothing but which pairs the model judged.
+new pairs for the model as were asked for. The report replaces the one before in one transaction, so that a
+job that is killed or cancelled changes nothing but which pairs the model judged.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _DAY: Final = 86_400.0
 
 
 class ContradictionPayload(BaseModel):
-    """The knowledge base whose documents are compared, how many pairs a model is asked about, and whose account
-    asked for it (None for a service).
+    """The knowledge base whose documents are compared, how many pairs a model is asked about, and whose
+    account asked for it (None for a service).
     """
 
     knowledge_base_id: str
@@ -194,12 +194,12 @@ async def _by_model(
     settled = {((one.document_id, one.char_start), (one.other_id, one.other_start)) for one in found}
     candidates = await find_candidates(platform, base.embedding_model, statements[:MOST_STATEMENTS], settled)
     judged = await judge_pairs(platform, base.llm_model, candidates, payload.model_calls, progress)
-    reading.is_complete = reading.is_complete and judged.count == len(candidates)
+    reading.is_complete = reading.is_complete and judged.number == len(candidates)
     for newer, older in judged.contradicting:
         pair = _pair(kb_id, newer.document_id, newer.statement, older.document_id, older.statement)
         pair.by_model = True
         found.append(pair)
-    return judged.count
+    return judged.number
 
 
 def _documents(session: Session, kb_id: str, now: datetime, scope: Scope) -> list[_Comparable]:

@@ -52,7 +52,7 @@ class Judgement(NamedTuple):
     """The pairs that contradict each other, and how many were looked at, now or before."""
 
     contradicting: Sequence[Pair]
-    count: int
+    number: int
 
 
 async def judge_pairs(
@@ -64,10 +64,10 @@ async def judge_pairs(
     """
     model = llm_model or await platform.hooks.ask(inference.choose_helper_model, platform=platform)
     contradicting: list[Pair] = []
-    calls = count = 0
-    for number, pair in enumerate(pairs):
+    calls = judged = 0
+    for place, pair in enumerate(pairs):
         # In hundredths: how many pairs there are is not for everybody to know.
-        progress.report(number * 100 // len(pairs), total=100, unit="percent", message="Asking the model")
+        progress.report(place * 100 // len(pairs), total=100, unit="percent", message="Asking the model")
         verdict = await platform.database.read(_known, pair, model or "")
         if verdict is None:
             if calls == most_calls:
@@ -76,10 +76,10 @@ async def judge_pairs(
             verdict = await _ask(platform, model, pair)
             if verdict is not None:
                 await platform.database.write(_keep, pair, model or "", verdict)
-        count += 1
+        judged += 1
         if verdict:
             contradicting.append(pair)
-    return Judgement(contradicting, count)
+    return Judgement(contradicting, judged)
 
 
 async def _ask(platform: Platform, model: str | None, pair: Pair) -> bool | None:
