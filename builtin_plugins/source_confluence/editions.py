@@ -50,9 +50,11 @@ class Edition(ABC):
     """What is asked of a Confluence at `base`, whose path is the context of all routes.
 
     `asks_about_all`: only `people` says who may no longer sign in, and it answers for many at once.
+    `has_folders`: pages can be in folders, and below whiteboards, databases and embeds.
     """
 
     asks_about_all: ClassVar[bool]
+    has_folders: ClassVar[bool]
 
     def __init__(self, api: JsonApi, base: URL, *, anonymous: bool) -> None:
         self.api = api
@@ -161,6 +163,7 @@ class Cloud(Edition):
     """People have account ids, and an e-mail address only where their profile shows it to the account."""
 
     asks_about_all = True
+    has_folders = True
 
     def spaces_route(self, keys: Collection[str]) -> URL:
         query = {"limit": "250", "status": "current"}
@@ -231,6 +234,7 @@ class DataCenter(Edition):
     """People have keys and user names, and no e-mail address; groups are known by their names."""
 
     asks_about_all = False
+    has_folders = False
 
     def __init__(self, api: JsonApi, base: URL, domain: str | None, *, anonymous: bool) -> None:
         super().__init__(api, base, anonymous=anonymous)

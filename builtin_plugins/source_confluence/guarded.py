@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from builtin_plugins.source_confluence.editions import Edition
 from builtin_plugins.source_confluence.settings import ConfluenceSettings
+from builtin_plugins.source_confluence.tree import PageTree
 from builtin_plugins.source_confluence.wiki import WikiContent, WikiSource, is_whole
 from builtin_plugins.sources.api import (
     ListingIncomplete,
@@ -24,18 +25,20 @@ _EVERYBODY: Final = SourceGrant(everybody=True)
 
 @dataclass
 class WikiLimits:
-    """What decides who reads: `chains` are for each content its space, and what it is below, from the top
-    down, itself included; `restrictions` those of each of these, None where they can't be read.
+    """What decides who reads: `chains` are for each content its space, and all that it is below, itself
+    included; `restrictions` those of each of these. None is what can't be read.
     """
 
     spaces: dict[str, SourceGrant] = field(default_factory=dict)
-    chains: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
+    chains: dict[str, tuple[str, Sequence[str] | None]] = field(default_factory=dict)
     attached: dict[str, str] = field(default_factory=dict)
     restrictions: dict[str, SourceGrant | None] = field(default_factory=dict)
 
     def of(self, content: str) -> list[SourceGrant] | None:
         """All that limit who reads a content; None if one of them is not known."""
         space, chain = self.chains[content]
+        if chain is None:
+            return None
         limits = [self.spaces[space], *(self.restrictions.get(one) for one in chain)]
         known = [one for one in limits if one is not None]
         return known if len(known) == len(limits) else None
@@ -56,12 +59,16 @@ class GuardedWiki(WholeReading, WikiSource):
     async def read_rights(self) -> RightsReading:
         """As it is now. Raises SourceFault."""
         limits, reading = WikiLimits(), RightsReading()
+        tree = PageTree(self.edition) if self.edition.has_folders else None
         for space in await self.edition.spaces(self._spaces):
             limits.spaces[space.key] = await self.edition.space_readers(space)
+            if tree is not None:
+                await tree.add(space)
             async with aclosing(self.contents(space)) as contents:
                 async for content in contents:
+                    limits.chains[content.id] = (space.key, await _chain(content, tree))
                     await self._note(limits, reading, content)
-        for above in {one for _, chain in limits.chains.values() for one in chain}:
+        for above in {one for _, chain in limits.chains.values() for one in chain or ()}:
             if above not in limits.restrictions:  # a folder, or a page that is not listed
                 limits.restrictions[above] = await self._asked(reading, above)
         for group in sorted({group for one in limits.everything() for group in one.groups}):
@@ -84,8 +91,6 @@ class GuardedWiki(WholeReading, WikiSource):
         return reading
 
     async def _note(self, limits: WikiLimits, reading: RightsReading, content: WikiContent) -> None:
-        above = [] if content.kind == "blogpost" else [str(one["id"]) for one in content.ancestors]
-        limits.chains[content.id] = (content.space.key, [*above, content.id])
         limits.attached |= {str(one["id"]): content.id for one in await self.attachments(content)}
         parts = _part(_part(_part(content.entry, "restrictions"), "read"), "restrictions")
         if _are_lists(parts) and _are_whole(parts):
@@ -133,6 +138,16 @@ class GuardedWiki(WholeReading, WikiSource):
         people = [person for one in users if (person := self.edition.person(one)) is not None]
         reading.people |= {one.id: one for one in people}
         return frozenset(one.id for one in people)
+
+
+async def _chain(content: WikiContent, tree: PageTree | None) -> list[str] | None:
+    """All that a content is below, by its listing or the tree, and itself; None if a level can't be read."""
+    if content.kind == "blogpost":
+        return [content.id]
+    above = [] if tree is None else await tree.above(content.id)
+    if above is None:
+        return None
+    return list(dict.fromkeys([*(str(one["id"]) for one in content.ancestors), *above, content.id]))
 
 
 def _common(limits: Iterable[SourceGrant], members: Mapping[str, frozenset[str]]) -> SourceGrant:

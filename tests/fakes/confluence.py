@@ -12,11 +12,21 @@ from aiohttp import encode_basic_auth, web
 from yarl import URL
 
 USER, TOKEN = "robot@example.org", "a token"
+LEVELS = {
+    "page": "pages",
+    "folder": "folders",
+    "whiteboard": "whiteboards",
+    "database": "databases",
+    "embed": "embeds",
+}
 
 
 @dataclass
 class WikiPage:
-    """A page, blog post, folder or attachment, `above` what it is below. `readers`: people and groups."""
+    """A page, blog post, attachment, or a level such as a folder, `above` what it is below.
+
+    `readers`: people and groups.
+    """
 
     id: str
     kind: str
@@ -35,6 +45,8 @@ class FakeConfluence:
     """One space, `spoil` what goes wrong. People and groups are known by ids, as the edition has them.
 
     The search of the cloud still names pages that have left the space, as its index does for a while.
+    `skips_levels`: its `ancestors` are pages alone. `parents`: what the second version of its routes says of
+    these instead.
     """
 
     edition: str
@@ -48,6 +60,8 @@ class FakeConfluence:
     nested: int = 25
     spoil: str = ""
     next_host: str = ""
+    skips_levels: bool = False
+    parents: dict[str, dict[str, Any]] = field(default_factory=dict)
     inactive: set[str] = field(default_factory=set)
     bodies: list[str] = field(default_factory=list)
     asked: int = 0
@@ -116,7 +130,30 @@ class FakeConfluence:
             return self._page(request, [self._entry(one) for one in self._attached(parts[3])])
         if path.endswith("/attachments") and path.startswith("/api/v2/pages/") and is_cloud:
             return self._page(request, [self._second(one) for one in self._attached(parts[3])])
+        if is_cloud and parts[:2] == ["api", "v2"] and "body-format" not in query:
+            return self._levels(request, parts[2:])
         return self._body(request, parts)
+
+    def _levels(self, request: web.Request, parts: list[str]) -> web.Response:
+        """Pages of the space, or one level: each says what it is directly below."""
+        if parts == ["spaces", "7", "pages"]:
+            pages = [one for one in self.pages.values() if one.kind == "page"]
+            return self._page(
+                request, [self._level(one) for one in pages if one.status in ("current", "archived")]
+            )
+        place, number = parts
+        page = self.pages.get(number)
+        if self.spoil == "refused":
+            return web.json_response({"errors": [{"status": 403, "code": "FORBIDDEN"}]}, status=403)
+        if page is None or LEVELS.get(page.kind) != place or self.spoil == "levels":
+            return web.json_response({"errors": [{"status": 404, "code": "NOT_FOUND"}]}, status=404)
+        return web.json_response(self._level(page))
+
+    def _level(self, page: WikiPage) -> dict[str, Any]:
+        parent = self.pages.get(page.above or "")
+        about = {"id": page.id, "status": page.status, "title": page.title, "spaceId": "7"}
+        above = {"parentId": parent and parent.id, "parentType": parent and parent.kind}
+        return about | self.parents.get(page.id, above)
 
     async def _people(self, request: web.Request) -> web.Response:
         """Only this route says whether somebody may still sign in."""
@@ -184,7 +221,7 @@ class FakeConfluence:
         if page.kind == "attachment":
             entry["extensions"] = {"mediaType": "text/plain", "fileSize": len(page.content)}
             return entry
-        above = self._above(page)
+        above = [one for one in self._above(page) if one.kind == "page" or not self.skips_levels]
         entry["ancestors"] = [{"id": one.id, "type": one.kind, "title": one.title} for one in above]
         attached = [self._entry(one) for one in self._attached(page.id)]
         entry["children"] = {"attachment": self._nested(attached)}
@@ -216,7 +253,7 @@ class FakeConfluence:
 
     def _restriction(self, request: web.Request, content: str) -> web.Response:
         page = self.pages.get(content)
-        if page is None or (page.kind == "folder" and self.spoil == "folders"):
+        if page is None or (page.kind in [*LEVELS][1:] and self.spoil == "folders"):
             return web.json_response({"statusCode": 404}, status=404)
         start = 0 if self.spoil == "circle" else int(request.query["start"])
         answer = {"operation": "read", "restrictions": self._limits(page, start)}

@@ -282,6 +282,126 @@ async def test_a_restriction_above_that_cannot_be_read_closes(
     assert "DOC/Folder/Page.html" not in await grants_of(source)
 
 
+@pytest.fixture
+def cloud() -> FakeConfluence:
+    """Its `ancestors` leave out what is no page."""
+    return FakeConfluence("cloud", skips_levels=True)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def cloud_source(running: Running, cloud: FakeConfluence) -> AsyncIterator[GuardedWiki]:
+    cloud.space_readers = [("user", "key-ann"), ("user", "key-bob")]
+    async with served_by(cloud.handle) as url, opened_at(running.platform, url, cloud) as opened:
+        yield cast("GuardedWiki", opened)
+
+
+@pytest.mark.parametrize("kind", ["folder", "whiteboard", "database", "embed"])
+async def test_levels_that_ancestors_leave_out_restrict(
+    cloud_source: GuardedWiki, cloud: FakeConfluence, kind: str
+) -> None:
+    """Wherever they are above: within a page, in another level, or above a page that is not listed."""
+    ann, top = SourceGrant(["key-ann"], []), cloud.add("Top")
+    outer = cloud.add("Outer", top.id, kind, readers=(["key-ann"], []))
+    inner = cloud.add("Inner", outer.id, "folder")
+    page = cloud.add("Page", inner.id)
+    cloud.add("Below", page.id)
+    cloud.add("notes.txt", page.id, "attachment", b"Notes.")
+    gone = cloud.add("Gone", inner.id, status="trashed")
+    cloud.add("Left", gone.id)
+    assert await grants_of(cloud_source) == {
+        "DOC/Top.html": SourceGrant(["key-ann", "key-bob"], []),
+        "DOC/Top/Page.html": ann,
+        "DOC/Top/Page/Below.html": ann,
+        "DOC/Top/Page/notes.txt": ann,
+        "DOC/Top/Gone/Left.html": ann,
+    }
+
+
+@pytest.mark.parametrize("spoil", ["folders", "levels", "refused"])
+async def test_levels_that_cannot_be_read_close(
+    cloud_source: GuardedWiki, cloud: FakeConfluence, spoil: str
+) -> None:
+    """Their restrictions, or what they are below."""
+    folder = cloud.add("Folder", kind="folder")
+    page = cloud.add("Page", folder.id)
+    cloud.add("Below", page.id)
+    cloud.add("Other")
+    assert len(await grants_of(cloud_source)) == 3
+    cloud.spoil = spoil
+    assert list(await grants_of(cloud_source)) == ["DOC/Other.html"]
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        {"parentId": "", "parentType": "folder"},
+        {"parentId": None, "parentType": "folder"},
+        {"parentId": "101", "parentType": "page"},
+        {"parentId": "100", "parentType": "canvas"},
+        {"parentId": "100", "parentType": None},
+        {"parentType": "page"},
+        {},
+    ],
+)
+async def test_a_parent_that_is_not_understood_closes(
+    cloud_source: GuardedWiki, cloud: FakeConfluence, parent: dict[str, str | None]
+) -> None:
+    """Also pages that are below each other, or a kind of level that is not known here."""
+    folder = cloud.add("Folder", kind="folder")
+    page = cloud.add("Page", folder.id)
+    cloud.add("Below", page.id)
+    cloud.add("Other")
+    for number in (page.id, folder.id):
+        cloud.parents = {number: parent}
+        assert list(await grants_of(cloud_source)) == ["DOC/Other.html"]
+
+
+async def test_a_page_that_moves_into_a_folder_changes_its_rights_alone(
+    cloud_source: GuardedWiki, cloud: FakeConfluence
+) -> None:
+    """It stays the same item in the same version, and no body is read."""
+    folder = cloud.add("Folder", kind="folder", readers=(["key-ann"], []))
+    page = cloud.add("Page")
+    both, before = SourceGrant(["key-ann", "key-bob"], []), await items_of(cloud_source)
+    marks = [await cloud_source.rights_mark()]
+    assert await grants_of(cloud_source) == {"DOC/Page.html": both}
+    page.above = folder.id
+    marks.append(await cloud_source.rights_mark())
+    assert await grants_of(cloud_source) == {"DOC/Page.html": SourceGrant(["key-ann"], [])}
+    folder.readers = ((), ())
+    marks.append(await cloud_source.rights_mark())
+    assert await grants_of(cloud_source) == {"DOC/Page.html": both}
+    assert marks[0] == marks[2] != marks[1]
+    assert await items_of(cloud_source) == before and cloud.bodies == []
+
+
+async def test_a_level_that_both_versions_name_counts_once(running: Running) -> None:
+    """Its group is not spelled out as people."""
+    wiki = FakeConfluence("cloud", members={"board": ["key-ann"]})
+    wiki.space_readers = [anonymous_of(wiki)]
+    folder = wiki.add("Folder", kind="folder", readers=([], ["board"]))
+    wiki.add("Page", folder.id)
+    async with (
+        served_by(wiki.handle) as url,
+        opened_at(running.platform, url, wiki, anonymous=True) as source,
+    ):
+        grants = await grants_of(cast("GuardedWiki", source))
+    assert grants == {"DOC/Folder/Page.html": SourceGrant([], ["board"])}
+
+
+async def test_levels_are_asked_for_once(cloud_source: GuardedWiki, cloud: FakeConfluence) -> None:
+    """However many pages are below them."""
+    folder = cloud.add("Folder", kind="folder")
+    counts = list[int]()
+    for number in range(60):
+        cloud.add(f"{number}", folder.id)
+        if number in (0, 59):
+            cloud.asked = 0
+            await cloud_source.rights_mark()
+            counts.append(cloud.asked)
+    assert counts[0] == counts[1]
+
+
 async def test_long_lists_within_answers_are_read_to_their_end(
     source: GuardedWiki, wiki: FakeConfluence
 ) -> None:
