@@ -123,7 +123,7 @@ async def test_a_document_that_waits_for_room(site: Running, visitor: Visitor) -
     base = await knowledge_base(ana)
     path = f"/v1/rag/knowledge-bases/{base['id']}"
     [known] = (await ana.get(f"{path}/documents")).json()["items"]
-    waiting = {**known, "status": "processing", "notice": FULL}
+    waiting = {**known, "status": "processing", "searchable_count": 0, "notice": FULL}
 
     async def answer(route: Route) -> None:
         listed = {"items": [waiting], "total": 1, "limit": 500, "offset": 0}
