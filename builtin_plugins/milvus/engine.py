@@ -31,7 +31,6 @@ _REACHED, _WRITING = "reached", "writing"
 _STATE = "state"
 _LONGEST_GROUP = 64
 _NOT_FOUND, _NOT_LOADED = 100, 101  # Milvus's codes
-_SIGN_IN_CODES = (1800, 65535)
 _LITE = "milvus_lite"
 _AT_ONCE = 5_000  # labels of one deletion
 _MOST_FOUND = 16_000  # by one question: Milvus's limit is 16,384
