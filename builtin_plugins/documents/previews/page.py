@@ -18,6 +18,8 @@ _CSS: Final = """
 :root { color-scheme: light; background: #fff; color: #1b1b1f; }
 body { margin: 0; padding: 24px clamp(16px, 5vw, 56px) 48px; font: 16px/1.55 system-ui, sans-serif;
   overflow-wrap: break-word; }
+:where(p, li, dt, dd, h1, h2, h3, h4, h5, h6, td, th, caption, blockquote, pre, div) {
+  unicode-bidi: plaintext; }
 img { max-width: 100%; height: auto; } img:not([src]) { display: none; }
 pre, code { font-family: ui-monospace, monospace; font-size: .92em; }
 pre { white-space: pre-wrap; }
@@ -29,7 +31,7 @@ hr.page { border: 0; border-top: 1px dashed #b5b5bd; margin: 32px 0; }
   color: #5b5b66; font-size: 12px; overflow: hidden; }
 mark { background: #ffe27a; color: inherit; border-radius: 2px; box-shadow: 0 0 0 2px #ffe27a; }
 .text { max-width: 46rem; margin: 0 auto; }
-.text :is(td, th) { border: 1px solid #b5b5bd; padding: 3px 8px; vertical-align: top; text-align: left; }
+.text :is(td, th) { border: 1px solid #b5b5bd; padding: 3px 8px; vertical-align: top; text-align: start; }
 .text td > p, .text th > p { margin: 0; }
 .text h1.title { font-size: 2em; } .text p.subtitle { font-size: 1.2em; color: #5b5b66; }
 .text blockquote { margin-left: 0; padding-left: 16px; border-left: 3px solid #d5d5dc; color: #44444c; }

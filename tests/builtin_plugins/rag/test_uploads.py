@@ -99,6 +99,7 @@ class TestAccepted:
             "status": "processing",
             "chunk_count": 0,
             "vector_count": 0,
+            "searchable_count": 0,
             "page_count": None,
             "error": None,
             "notice": None,

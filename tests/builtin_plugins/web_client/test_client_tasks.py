@@ -365,7 +365,7 @@ async def test_german(site: Running, browser: Browser) -> None:
     await expect(page.locator(".document")).to_contain_text("eine Passage")
     await page.locator(".document a").click()
     await page.get_by_role("link", name="Einzelheiten").click()
-    await expect(page.locator(".facts")).to_contain_text(re.compile(r"\d\d\.\d\d\.\d{4}, \d\d:\d\d"))
+    await expect(page.locator(".facts").first).to_contain_text(re.compile(r"\d\d\.\d\d\.\d{4}, \d\d:\d\d"))
     await page.locator(".sidebar-end button").click()
     await page.get_by_role("menuitem", name="English").click()
     await page.reload()

@@ -225,6 +225,8 @@ async def test_texts_from_right_to_left(site: Running, visitor: Visitor) -> None
     base = await knowledge_base(ana, ARABIC, ARABIC, description=ARABIC)
     [document] = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
     page = await visitor.arrive(ana, f"/documents/{base['id']}/{document['document_id']}")
+    assert await page.frame_locator("iframe").locator("body").evaluate(FROM_THE_RIGHT)
+    await page.get_by_role("button", name="Text").click()
     assert await page.locator(".document-text").evaluate(FROM_THE_RIGHT)
     await visitor.go(f"/documents/{base['id']}")
     for name in ("h1", ".head p"):
