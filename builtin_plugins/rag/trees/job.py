@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.embedding import engine_changed
 from builtin_plugins.rag.services.loading import seen_bases
@@ -73,7 +74,9 @@ async def build_trees(platform: Platform, payload: TreePayload, progress: Progre
 
 
 def _fitting(payload: TreePayload) -> ColumnElement[bool]:
+    """Documents that can have a tree; none in the trash, whose texts no model may see."""
     wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
+    wanted &= readable(Scope(None, everything=True))
     if payload.document_id is not None:
         wanted &= Document.id == payload.document_id
     return wanted & Document.chunk_count.between(FEWEST, MOST)

@@ -175,6 +175,14 @@ class TestBuilding:
         await stage.build(base, rebuild=True)
         assert await self._built(stage, first) > built and await stage.nodes(base) == nodes
 
+    async def test_not_in_the_trash(self, stage: Stage) -> None:
+        """No model reads what somebody deleted."""
+        base = await stage.base()
+        book = await stage.upload(base, "book.md", BOOK, "false")
+        assert (await stage.ann.delete(path_of(base, book["document_id"], "?trash=true"))).status == 200
+        assert (await stage.build(base))["progress"]["total"] == 0
+        assert await self._built(stage, book) is None
+
     @staticmethod
     async def _built(stage: Stage, document: dict[str, Any]) -> Any:
         query = select(Document.tree_built_at).where(Document.id == document["document_id"])
