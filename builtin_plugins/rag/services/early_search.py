@@ -35,17 +35,17 @@ async def publish_words(
     import numpy as np
 
     vectors, collection = platform.resource(VECTORS), base.reading_collection
-    no_numbers = np.empty(0, np.float32)
+    empty_vector = np.empty(0, np.float32)
 
-    def write(unit: Unit, some: Sequence[Chunk]) -> None:
+    def write(unit: Unit, batch: Sequence[Chunk]) -> None:
         document = hold(unit)
         vectors.ensure(unit, collection, 0, WORDS_ONLY)
-        points = [point_of(document.id, item, no_numbers, payload_of(item)) for item in some]
+        points = [point_of(document.id, item, empty_vector, payload_of(item)) for item in batch]
         vectors.stage(unit, collection, points)
         document.searchable_count = vectors.publish(unit, collection, document.id)
 
-    while some := list(islice(chunks, _AT_ONCE)):
-        await platform.database.write(write, some)
+    while batch := list(islice(chunks, _AT_ONCE)):
+        await platform.database.write(write, batch)
 
 
 def withdraw_words(unit: Unit, platform: Platform, document: Document) -> None:
