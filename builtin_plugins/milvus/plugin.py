@@ -73,7 +73,7 @@ class MilvusPlugin(Plugin):
 
         return COMMANDS
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def remove_derived(self, unit: Unit) -> Sequence[RemovedPart]:
         """Nothing in the unit: the engine follows the commit. A document or knowledge base counts as one."""
         from builtin_plugins.rag.api import RemovedPart
@@ -81,7 +81,7 @@ class MilvusPlugin(Plugin):
         used = used_identity(unit.session) is not None
         return [RemovedPart(PLACE, 1, pending=True)] if used else []
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def count_derived(
         self, platform: Platform, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:

@@ -139,7 +139,7 @@ async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor, lost
         await pass_by(LONG)
         assert len(held) == 2
     await held[-1].fulfill(json=known)
-    await expect(page.get_by_text("185 euro per night")).to_be_visible()
+    await expect(page.frame_locator("iframe").get_by_text("185 euro per night")).to_be_visible()
 
 
 CONVERSATIONS = 230
