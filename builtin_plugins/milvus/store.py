@@ -79,11 +79,11 @@ class MilvusStore(SqlVectorStore):
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`. Raises EngineAway, EngineBehind."""
-        return await self._found(collection, query)
+        return await self._search_engine(collection, query)
 
     async def search_words(self, collection: str, query: WordQuery) -> list[Hit]:
         """See `VectorStore.search_words`. Raises EngineAway, EngineBehind."""
-        return await self._found(collection, query)
+        return await self._search_engine(collection, query)
 
     async def start(self) -> None:
         """Follow changes in the background."""
@@ -105,7 +105,7 @@ class MilvusStore(SqlVectorStore):
     async def _wake(self) -> None:
         self.following.wake()
 
-    async def _found(self, collection: str, query: Query | WordQuery) -> list[Hit]:
+    async def _search_engine(self, collection: str, query: Query | WordQuery) -> list[Hit]:
         """The hits; asked again if points that the engine named were deleted in the meantime."""
         hits: list[Hit] = []
         for _ in range(_TRIES):

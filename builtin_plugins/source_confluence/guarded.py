@@ -70,7 +70,7 @@ class GuardedWiki(WholeReading, WikiSource):
                     await self._note(limits, reading, content)
         for above in {one for _, chain in limits.chains.values() for one in chain or ()}:
             if above not in limits.restrictions:  # a folder, or a page that is not listed
-                limits.restrictions[above] = await self._asked(reading, above)
+                limits.restrictions[above] = await self._read_restriction(reading, above)
         for group in sorted({group for one in limits.everything() for group in one.groups}):
             reading.members[group] = await self._members(reading, group)
         for number in limits.chains:
@@ -96,9 +96,9 @@ class GuardedWiki(WholeReading, WikiSource):
         if _are_lists(parts) and _are_whole(parts):
             limits.restrictions[content.id] = self._grant(reading, [parts])
         else:
-            limits.restrictions[content.id] = await self._asked(reading, content.id)
+            limits.restrictions[content.id] = await self._read_restriction(reading, content.id)
 
-    async def _asked(self, reading: RightsReading, content: str) -> SourceGrant | None:
+    async def _read_restriction(self, reading: RightsReading, content: str) -> SourceGrant | None:
         """The restrictions of one content, all pages of them; None if they can't be read."""
         url, start, pages = self.edition.restriction(content), 0, list[Mapping[str, Any]]()
         while True:

@@ -49,10 +49,10 @@ class PageTree:
 
     async def _parent(self, content: str) -> str | None:
         if content not in self._parents:
-            self._note(content, await self._asked(content))
+            self._note(content, await self._read_level(content))
         return self._parents[content]
 
-    async def _asked(self, content: str) -> Mapping[str, Any]:
+    async def _read_level(self, content: str) -> Mapping[str, Any]:
         """What the route of a level says; nothing if it can't be read, or there is no such route."""
         place = _ROUTES.get(self._kinds.get(content, "page"))
         if place is None:

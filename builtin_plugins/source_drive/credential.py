@@ -60,7 +60,7 @@ def _token_address(key: Mapping[str, Any]) -> URL:
     except ValueError:
         address = URL()
     if address.scheme not in ("http", "https") or not address.host:
-        raise CredentialRefused("The token_uri of the key is no address of a server")
+        raise CredentialRefused("The token_uri in the key is not a valid server address")
     return address
 
 

@@ -48,10 +48,10 @@ def preview_mailbox(path: Path) -> PreviewPage:
 
 def _page(messages: Iterable[Message]) -> PreviewPage:
     pictures = EmbeddedPictures()
-    return PreviewPage("<hr>".join(_shown(message, pictures) for message in messages))
+    return PreviewPage("<hr>".join(_message_html(message, pictures) for message in messages))
 
 
-def _shown(message: Message, pictures: EmbeddedPictures) -> str:
+def _message_html(message: Message, pictures: EmbeddedPictures) -> str:
     headers = dict(shown_headers(message))
     subject = headers.pop("Subject", "")
     if names := attachment_names(message):

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 from lxml import etree
 from pptx import Presentation
 from pptx.enum.dml import MSO_COLOR_TYPE, MSO_FILL
-from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.enum.text import PP_ALIGN
 from pptx.oxml.ns import qn
+from pptx.shapes.group import GroupShape
+from pptx.shapes.picture import Picture
 
 from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.office.ooxml import safe_parser
@@ -36,7 +37,9 @@ _SIDES: Final = {
 }
 _MASTER_SIDES: Final = {"ctr": "center", "r": "right", "just": "justify"}
 _FAULTS: Final = (AttributeError, KeyError, ValueError, TypeError, IndexError, NotImplementedError)
-"""What python-pptx raises for a part of a slide that is missing or not as the standard has it."""
+"""What python-pptx raises for a part of a slide that is missing, not as the standard has it, or unknown to it
+(`NotImplementedError`): the other parts are shown.
+"""
 _COLORS: Final = {"tx1": "dk1", "tx2": "dk2", "bg1": "lt1", "bg2": "lt2"}
 
 
@@ -90,7 +93,7 @@ class _Drawing:
             shape
             for part in (layout.slide_master, layout)
             for shape in part.shapes
-            if not shape.is_placeholder and shape.shape_type == MSO_SHAPE_TYPE.PICTURE
+            if not shape.is_placeholder and isinstance(shape, Picture)
         ]
         left = [_MOST_SHAPES]
         shapes = "".join(
@@ -105,7 +108,7 @@ class _Drawing:
         if left[0] < 0 or depth > _DEEPEST:
             return ""
         place = self._place(shape, frame)
-        if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+        if isinstance(shape, GroupShape):
             inner = _inner(shape, frame)
             return "".join(self._shape(child, inner, depth + 1, left) for child in shape.shapes)
         with suppress(*_FAULTS):

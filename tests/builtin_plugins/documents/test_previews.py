@@ -37,7 +37,7 @@ async def show(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Show]:
     folder = tmp_path_factory.mktemp("previews")
     async with aclosing(parser_processes()) as children:
 
-        async def shown(name: str, content: bytes, limits: ParseLimits = LIMITS) -> Page:
+        async def render(name: str, content: bytes, limits: ParseLimits = LIMITS) -> Page:
             path, sink = folder / name, folder / "page"
             path.write_bytes(content)
             try:
@@ -46,7 +46,7 @@ async def show(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Show]:
                 assert not sink.exists()
             return html.document_fromstring(page.decode())
 
-        yield shown
+        yield render
 
 
 def _picture() -> bytes:
@@ -240,3 +240,18 @@ async def test_files_that_are_too_much(show: Show, tmp_path: Path) -> None:
     book.save(file)
     page = await show("a.xlsx", file.getvalue())
     assert 4_000 < len(page.xpath("//tbody/tr")) < 5_000 and page.xpath("//*[@class='note']")
+
+
+async def test_a_slide_with_a_shape_of_no_known_kind(show: Show, tmp_path: Path) -> None:
+    """A shape without a geometry is shown with its text, and the others with it."""
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Hotels"
+    box = slide.shapes.add_textbox(0, 0, Inches(3), Inches(1))
+    box.text_frame.text = "Bergen 215"
+    properties = box.element.nvSpPr.find("{*}cNvSpPr")
+    del properties.attrib["txBox"]
+    box.element.spPr.remove(box.element.spPr.find("{*}prstGeom"))
+    deck.save(tmp_path / "a.pptx")
+    page = await show("a.pptx", (tmp_path / "a.pptx").read_bytes())
+    assert "Bergen 215" in page.text_content() and "Hotels" in page.text_content()

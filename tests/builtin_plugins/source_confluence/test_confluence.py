@@ -137,13 +137,13 @@ class WikiWorld(GuardedWorld):
         above = [one for one in self._wiki.pages.values() if (one.kind, one.title) == ("folder", folder)]
         return (above[0] if above else self._wiki.add(folder, kind="folder")).id, title
 
-    def _found(self, path: str) -> WikiPage | None:
+    def _page_at(self, path: str) -> WikiPage | None:
         above, title = self._place(path)
         pages = (one for one in self._wiki.pages.values() if one.kind == "page")
         return next((one for one in pages if (one.above, one.title) == (above, title)), None)
 
     async def put(self, path: str, content: bytes) -> None:
-        page = self._found(path)
+        page = self._page_at(path)
         if page is None:
             above, title = self._place(path)
             self._wiki.add(title, above, content=content)
@@ -151,17 +151,17 @@ class WikiWorld(GuardedWorld):
             page.content, page.version = content, page.version + 1
 
     async def remove(self, path: str) -> None:
-        page = self._found(path)
+        page = self._page_at(path)
         assert page is not None
         del self._wiki.pages[page.id]
 
     async def move(self, old: str, new: str) -> None:
-        page = self._found(old)
+        page = self._page_at(old)
         assert page is not None
         page.above, page.title = self._place(new)
 
     async def grant(self, path: str, grant: SourceGrant) -> None:
-        page = self._found(path)
+        page = self._page_at(path)
         assert page is not None
         nobody = not (grant.people or grant.groups or grant.everybody)
         page.readers = (["?"] if nobody else grant.people, grant.groups)
