@@ -64,6 +64,7 @@ from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.leaks import find_leaks
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
 from builtin_plugins.rag.services.pipeline_tools import ask_pipeline, pipeline_tools
+from builtin_plugins.rag.services.previews import PREVIEW_TURNS, open_preview_turns
 from builtin_plugins.rag.services.receipts import KEY, SIGNER, WITHOUT_KEY, open_signer
 from builtin_plugins.rag.services.records import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.reembedding import REEMBED
@@ -171,6 +172,7 @@ class RagPlugin(Plugin):
             Resource(RERANKER, open_reranker),
             Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
+            Resource(PREVIEW_TURNS, open_preview_turns),
             Resource(api.CONTENTS, open_contents),
             Resource(api.CATALOG, open_catalog),
         ]

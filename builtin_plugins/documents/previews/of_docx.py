@@ -30,8 +30,11 @@ def preview(path: Path) -> PreviewPage:
     pictures = EmbeddedPictures()
 
     def picture(image: Any) -> Mapping[str, str]:
-        with image.open() as file:
-            return {"src": pictures.address(file.read()) or ""}
+        try:
+            with image.open() as file:
+                return {"src": pictures.address(file.read()) or ""}
+        except KeyError:  # the file isn't in the package
+            return {"src": ""}
 
     with open_archive(path), path.open("rb") as file:
         found = mammoth.convert_to_html(
@@ -39,6 +42,7 @@ def preview(path: Path) -> PreviewPage:
             style_map=_style_map(),
             transform_document=transforms.paragraph(_aligned),
             convert_image=mammoth.images.img_element(picture),
+            include_embedded_style_map=False,  # a document doesn't choose its elements
         )
     return PreviewPage(f'<div class="text">{found.value}</div>')
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from html import escape
@@ -40,6 +41,7 @@ _FAULTS: Final = (AttributeError, KeyError, ValueError, TypeError, IndexError, N
 """What python-pptx raises for a part of a slide that is missing, not as the standard has it, or unknown to it
 (`NotImplementedError`): the other parts are shown.
 """
+_HEX: Final = re.compile(r"[0-9A-Fa-f]{6}")
 _COLORS: Final = {"tx1": "dk1", "tx2": "dk2", "bg1": "lt1", "bg2": "lt2"}
 
 
@@ -253,8 +255,9 @@ def _theme_colors(master: Any) -> dict[str, str]:
         part = next(one.target_part for one in master.part.rels.values() if one.reltype.endswith("/theme"))
         scheme = etree.fromstring(part.blob, safe_parser()).find(f".//{qn('a:clrScheme')}")
         return {
-            etree.QName(color).localname: f"#{color[0].get('lastClr') or color[0].get('val')}"
+            etree.QName(color).localname: f"#{value}"
             for color in scheme
+            if _HEX.fullmatch(value := color[0].get("lastClr") or color[0].get("val", ""))
         }
     return {}
 

@@ -68,7 +68,8 @@ _PAGE: Final = (
     '<!doctype html>\n<html><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width"><style>{css}</style></head><body>{body}</body></html>'
 )
-_LOADS: Final = re.compile(r"@import[^;]*;?|url\([^)]*\)?", re.IGNORECASE)
+_LOADS: Final = re.compile(r"@import[^;]*;?|(?:url|src|image|image-set)\([^)]*\)?", re.IGNORECASE)
+_ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|([g-z]))", re.IGNORECASE)
 _MOST_STYLES: Final = 512 * 1024
 
 
@@ -96,8 +97,18 @@ def write_preview(path: str, target: str, sink: str, ocr: list[Any]) -> None:
     body = safe_html(page.html, placed=page.placed)
     if not body.strip():
         raise UnparsableDocument("no_text")
-    # A style sheet can't close its element. What it would load is removed; the policy forbids it, too.
-    own = _LOADS.sub("", page.styles[:_MOST_STYLES]).replace("<", "\\3c ")
+    own = _without_loads(page.styles[:_MOST_STYLES]).replace("<", "\\3c ")  # it can't close its element
     descriptor = os.open(sink, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.write(_PAGE.format(css=_CSS + own, body=body))
+
+
+def _without_loads(styles: str) -> str:
+    """A style sheet without what it would load, which the page's policy forbids, too."""
+    return _LOADS.sub(" ", _ESCAPE.sub(_letter, styles))
+
+
+def _letter(escape: re.Match[str]) -> str:
+    """The letter of an escape, which may hide a name; other characters stay escaped."""
+    code = int(escape[1], 16) if escape[1] else ord(escape[2])
+    return chr(code) if code < 128 and chr(code).isalpha() else escape[0]

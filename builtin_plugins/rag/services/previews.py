@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
+from weakref import WeakValueDictionary
 
 from builtin_plugins.documents.api import PARSER_PROCESSES, PreviewFailed, PreviewFault, preview
 from builtin_plugins.rag.errors import NoPreview
@@ -10,10 +14,13 @@ from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.services import documents
 from builtin_plugins.rag.services.records import original
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller
+from kernel.sdk import Caller, Platform, ResourceKey, TooManyRequests
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Raise it when the same document would look different."""
+_AT_ONCE: Final = 2
+"""In one process of the server: each may take half a gigabyte and a processor for 20 s."""
+_PATIENCE: Final = 30.0  # seconds
 _REASONS: Final[dict[PreviewFault, str]] = {
     "unsupported": "files of this type have no preview",
     "too_large": "it is too large",
@@ -23,6 +30,36 @@ _REASONS: Final[dict[PreviewFault, str]] = {
     "corrupt": "a part of it is damaged or can't be read",
     "unavailable": "the server lacks a package for it (pip install 'platform-kernel[documents]')",
 }
+
+
+class PreviewTurns:
+    """Who makes a page now: an account makes one at a time, so nobody holds up the others."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._own = WeakValueDictionary[str, asyncio.Lock]()
+
+    @asynccontextmanager
+    async def turn(self, account: str) -> AsyncIterator[None]:
+        """Wait for a turn and keep it. Raises TooManyRequests if that takes more than 30 s."""
+        own = self._own.setdefault(account, asyncio.Lock())
+        try:
+            async with asyncio.timeout(_PATIENCE) as patience, own, self._free:
+                patience.reschedule(None)
+                yield
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            raise TooManyRequests(headers={"Retry-After": "5"}) from None
+
+
+PREVIEW_TURNS: Final[ResourceKey[PreviewTurns]] = ResourceKey("rag preview turns")
+
+
+@asynccontextmanager
+async def open_preview_turns(_platform: Platform) -> AsyncIterator[PreviewTurns]:
+    """The turns of this process."""
+    yield PreviewTurns()
 
 
 async def find(caller: Caller, kb_id: str, document_id: str) -> Document:
@@ -36,7 +73,15 @@ def tag_of(document: Document) -> str:
 
 
 async def render(caller: Caller, document: Document) -> bytes:
-    """A document's page in HTML. Raises NoPreview, OriginalLost."""
+    """A document's page in HTML; read anew after waiting, as it may be gone or no longer for the caller.
+
+    Raises NoPreview, OriginalLost, TooManyRequests, KnowledgeBaseNotFound, DocumentNotFound.
+    """
+    async with caller.platform.resource(PREVIEW_TURNS).turn(caller.principal.subject):
+        return await _render(caller, await find(caller, document.knowledge_base_id, document.id))
+
+
+async def _render(caller: Caller, document: Document) -> bytes:
     platform = caller.platform
     path = await original(platform, document)
     limits = platform.settings_of(RagSettings).parse_limits(large=False)

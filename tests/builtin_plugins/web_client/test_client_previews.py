@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import unicodedata
 from email.message import EmailMessage
 
 import docx
@@ -119,6 +120,28 @@ async def test_a_row_of_a_workbook(site: Running, visitor: Visitor) -> None:
     await expect(_shown(page, "hotels.xlsx").locator("mark")).to_have_text(["Bergen", "215"])
     await page.get_by_role("button", name="Text").click()
     await expect(page.locator(".document-text mark")).to_have_text(re.compile(r"Bergen\s+215"))
+
+
+ODD_LETTERS = [
+    unicodedata.normalize("NFD", "Die Größe des Cafés in Łódź"),  # accents as characters of their own
+    unicodedata.normalize("NFD", "한국어 문서의 첫 문장"),
+    "Ο ΔΡΟΜΟΣ ΤΗΣ ΘΑΛΑΣΣΑΣ",  # its last letter is another one in lower case
+    "İstanbul’da ﬁyat ½ 𝐁𝐞𝐫𝐠𝐞𝐧",  # letters that are several, or of another plane
+]
+
+
+@pytest.mark.parametrize("text", ODD_LETTERS)
+async def test_letters_of_many_kinds(site: Running, visitor: Visitor, text: str) -> None:
+    """They are marked with their accents, and nothing else is."""
+    ana = await site.user()
+    base, (document,) = await _documents(
+        ana, ("odd.html", f"<p>{FILLER}</p><p>{text}</p><p>End</p>".encode())
+    )
+    chunks = (await ana.get(f"/v1/rag/knowledge-bases/{base}/documents/{document}/chunks")).json()["items"]
+    (begin,) = {one["char_start"] + one["text"].index(text) for one in chunks if text in one["text"]}
+    page = await visitor.arrive(ana, f"/documents/{base}/{document}?from={begin}&to={begin + len(text)}")
+    await expect(_shown(page, "odd.html").locator("mark")).to_have_text([text])
+    assert await _shown(page, "odd.html").locator("mark").text_content() == text
 
 
 async def test_a_hostile_web_page(site: Running, visitor: Visitor) -> None:

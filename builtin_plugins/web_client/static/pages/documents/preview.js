@@ -7,11 +7,15 @@ const ENDS = 40; // letters by which a passage is found whose middle differs
 const SHORTEST = 4; // letters of a line that is looked for by itself
 const MOST_ROWS = 50;
 const NOT_WORDS = /[^\p{L}\p{N}]+/gu;
+const ACCENT = /\p{M}/u;
 const NUMBERED = /^\s*(?:\d+[.)]|[a-z][.)])\s+/i;
 const ADDRESS = /\]\([^)\s]*\)/g; // of a link in Markdown
 
-/** The letters and digits of a text: spaces, marks of lists and of Markdown differ from what is shown. */
-const bare = (text) => text.normalize("NFKC").replace(NOT_WORDS, "").toLowerCase();
+/**
+ * The letters and digits of a text, the same as those of its characters one by one: spaces, accents (one character or
+ * two), marks of lists and of Markdown differ from what is shown.
+ */
+const bare = (text) => text.normalize("NFKD").replace(NOT_WORDS, "").toLowerCase().replaceAll("ς", "σ");
 
 /** Show a page in the frame with the texts marked, as far as they are there; the first one in sight, else the top. */
 export function show(frame, page, texts) {
@@ -31,24 +35,36 @@ function markText(shown, text) {
   });
 }
 
-/** The letters that are shown, and where each is: {text, places: [[node, offset]]}. */
+/** The letters that are shown, and in which text node they are: {text, nodes: [{node, from, to}]}. */
 function lettersOf(shown, root = shown.body) {
   const walker = shown.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  let text = "";
-  const places = [];
+  const parts = [];
+  const nodes = [];
+  let from = 0;
   while (walker.nextNode()) {
     const node = walker.currentNode;
-    if (node.parentElement.closest("style, .sheet th")) continue;
-    let offset = 0;
-    for (const char of node.data) {
-      for (const letter of bare(char)) {
-        text += letter;
-        for (let unit = 0; unit < letter.length; unit += 1) places.push([node, offset, offset + char.length]);
-      }
-      offset += char.length;
-    }
+    const letters = bare(node.data);
+    if (!letters || node.parentElement.closest("style, .sheet th")) continue;
+    const to = from + letters.length;
+    parts.push(letters);
+    nodes.push({ node, from, to });
+    from = to;
   }
-  return { text, places };
+  return { text: parts.join(""), nodes };
+}
+
+/** Where some of a text's letters are in it, with the accents of the last: [start, end]. */
+function spanOf(text, from, to) {
+  let [letters, offset, start, end] = [0, 0, -1, 0];
+  for (const char of text) {
+    const size = bare(char).length;
+    if (size && letters >= to) break;
+    letters += size;
+    offset += char.length;
+    if (size && letters > from) [start, end] = [start < 0 ? offset - char.length : start, offset];
+    else if (start >= 0 && ACCENT.test(char) && end === offset - char.length) end = offset;
+  }
+  return [start, end];
 }
 
 /** Where a text is among the letters: as a whole, by its ends, or line by line. */
@@ -87,14 +103,9 @@ function rowsWith(shown, wanted) {
 }
 
 /** Put marks around the letters from one place to another, in each text node that they are in. */
-function markPlace({ places }, from, to) {
-  const ranges = [];
-  for (const [node, start, end] of places.slice(from, to)) {
-    const last = ranges.at(-1);
-    if (last?.node === node) last.end = end;
-    else ranges.push({ node, start, end });
-  }
-  return ranges.map(({ node, start, end }) => {
+function markPlace({ nodes }, from, to) {
+  return nodes.filter((one) => one.from < to && from < one.to).map(({ node, from: first }) => {
+    const [start, end] = spanOf(node.data, from - first, to - first);
     const mark = node.ownerDocument.createElement("mark");
     const rest = node.splitText(start);
     rest.splitText(end - start);
