@@ -135,13 +135,15 @@ async def test_letters_of_many_kinds(site: Running, visitor: Visitor, text: str)
     """They are marked with their accents, and nothing else is."""
     ana = await site.user()
     base, (document,) = await _documents(
-        ana, ("odd.html", f"<p>{FILLER}</p><p>{text}</p><p>End</p>".encode())
+        ana, ("odd.html", f"<p>🚢🚢 {FILLER}</p><p>{text}</p><p>End</p>".encode())
     )
     chunks = (await ana.get(f"/v1/rag/knowledge-bases/{base}/documents/{document}/chunks")).json()["items"]
     (begin,) = {one["char_start"] + one["text"].index(text) for one in chunks if text in one["text"]}
     page = await visitor.arrive(ana, f"/documents/{base}/{document}?from={begin}&to={begin + len(text)}")
     await expect(_shown(page, "odd.html").locator("mark")).to_have_text([text])
     assert await _shown(page, "odd.html").locator("mark").text_content() == text
+    await page.get_by_role("button", name="Text").click()
+    await expect(page.locator(".document-text mark")).to_have_text(text)
 
 
 async def test_a_hostile_web_page(site: Running, visitor: Visitor) -> None:

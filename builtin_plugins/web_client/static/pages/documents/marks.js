@@ -1,5 +1,14 @@
 /** What is marked of a document: the sentences that are quoted, else the whole passage. */
 
+const PAIR = /[\uD800-\uDFFF]/;
+
+/** A text by its characters as the API counts them, of which some are two for JavaScript: {count, part(from, to)}. */
+export function charactersOf(text) {
+  if (!PAIR.test(text)) return { count: text.length, part: (from, to) => text.slice(from, to) };
+  const all = [...text];
+  return { count: all.length, part: (from, to) => all.slice(from, to).join("") };
+}
+
 /** The places of a passage's marks, in characters of the document: [{from, to}], first to last, none twice. */
 export function marksOf({ quotes, char_start, char_end }) {
   if (!quotes?.length) return [{ from: char_start, to: char_end }];
@@ -14,13 +23,14 @@ export function marksOf({ quotes, char_start, char_end }) {
 
 /** A text that begins at `begin` of its document, cut at its marks: [{text, isMarked}]. */
 export function cutAtMarks(text, begin, marks) {
+  const { part } = charactersOf(text);
   const pieces = [];
   let at = 0;
   for (const { from, to } of marks) {
-    pieces.push({ text: text.slice(at, Math.max(at, from - begin)), isMarked: false }, { text: text.slice(Math.max(at, from - begin), to - begin), isMarked: true });
+    pieces.push({ text: part(at, Math.max(at, from - begin)), isMarked: false }, { text: part(Math.max(at, from - begin), Math.max(at, to - begin)), isMarked: true });
     at = Math.max(at, to - begin);
   }
-  return [...pieces, { text: text.slice(at), isMarked: false }].filter((piece) => piece.text);
+  return [...pieces, { text: part(at), isMarked: false }].filter((piece) => piece.text);
 }
 
 /** The marked texts of a passage. */

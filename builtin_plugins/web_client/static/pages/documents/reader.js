@@ -5,7 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { number, t } from "../../lib/words.js";
 import { Button, Failure, Loaded, Notice, Skeleton } from "../../parts/basics.js";
-import { cutAtMarks, markedTexts, marksOf } from "./marks.js";
+import { charactersOf, cutAtMarks, markedTexts, marksOf } from "./marks.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
@@ -31,16 +31,13 @@ export function Reader({ base, document, passage, at, onTurn }) {
 
 /** The parsed text, joined from its passages, which overlap. */
 function joined(passages) {
-  let text = "";
-  let start = passages[0]?.char_start ?? 0;
-  const first = start;
-  for (const { char_start: from, text: part } of passages) {
-    const at = from - first;
-    if (at > text.length) text += "\n\n".padEnd(at - text.length, " ").slice(0, at - text.length);
-    text = text.slice(0, at) + part;
-    start = from;
-  }
-  return { text, first, start };
+  const pieces = passages.map(({ char_start: from, text }, at) => {
+    if (at === passages.length - 1) return text;
+    const { count, part } = charactersOf(text);
+    const size = Math.max(0, passages[at + 1].char_start - from);
+    return part(0, size) + "\n\n".padEnd(size - count, " ").slice(0, Math.max(0, size - count));
+  });
+  return { ...charactersOf(pieces.join("")), first: passages[0]?.char_start ?? 0 };
 }
 
 function Text({ base, document, passage }) {
@@ -54,15 +51,15 @@ function Text({ base, document, passage }) {
   }, [found.data, passage?.char_start]);
   return html`<${Loaded} of=${found} lines=${8}>${(passages) => {
     if (!passages.length) return html`<p class="muted">${t("There is no text.")}</p>`;
-    const { text, first } = joined(passages);
+    const { count, part, first } = joined(passages);
     const marks = passage ? marksOf(passage) : [];
     const begin = passage ? Math.max(0, marks[0].from - first - AROUND) : 0;
     const end = passage ? marks.at(-1).to - first + AROUND : AROUND * 5;
-    const pieces = cutAtMarks(text.slice(begin, end), first + begin, marks);
+    const pieces = cutAtMarks(part(begin, end), first + begin, marks);
     const marked = pieces.find((piece) => piece.isMarked);
     return html`<div class="document-text" tabindex="0" role="region" aria-label=${document.filename}>${begin > 0 && "… "}${pieces.map((piece) =>
       piece.isMarked ? html`<mark ref=${piece === marked ? mark : undefined}>${piece.text}</mark>` : piece.text,
-    )}${end < text.length && " …"}</div>`;
+    )}${end < count && " …"}</div>`;
   }}<//>`;
 }
 
@@ -70,8 +67,8 @@ function Text({ base, document, passage }) {
 async function textsOf(base, document, passage, signal) {
   if (!passage) return [];
   if (passage.text) return markedTexts(passage);
-  const { text, first } = joined(await everything(api.passages, { kb_id: base, document_id: document.document_id, signal }));
-  return [text.slice(Math.max(0, passage.char_start - first), passage.char_end - first)];
+  const { part, first } = joined(await everything(api.passages, { kb_id: base, document_id: document.document_id, signal }));
+  return [part(Math.max(0, passage.char_start - first), passage.char_end - first)];
 }
 
 function Preview({ base, document, passage }) {
