@@ -30,7 +30,7 @@ async def check_engine(platform: Platform) -> None:
         raise NotConfigured
     engine = store.following.engine
     try:
-        await asyncio.to_thread(engine.version)
+        await engine.run(engine.version)
         behind = await store.following.waiting()
     except EngineAway:
         raise Unhealthy("Milvus does not answer; searches are answered 503 until it does") from None
@@ -47,8 +47,8 @@ async def find_engine(platform: Platform) -> AsyncIterator[Finding]:
         return
     engine = MilvusEngine(platform.settings_of(MilvusSettings), identity)
     try:
-        version = await asyncio.to_thread(engine.version)
-        count = await asyncio.to_thread(engine.count, "label >= 0")
+        version = await engine.run(engine.version)
+        count = await engine.run(engine.count, "label >= 0")
     except EngineAway as error:
         remedy = "check PLATFORM_MILVUS_URI and PLATFORM_MILVUS_TOKEN, and that Milvus runs"
         yield Finding(_CHECK, "failed", f"{engine.address} can't be asked: {error.reason}", remedy)

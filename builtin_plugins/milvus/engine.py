@@ -6,9 +6,12 @@ and one with the state of each. All methods may be called from any thread, and b
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +37,7 @@ _NOT_FOUND, _NOT_LOADED = 100, 101  # Milvus's codes
 _LITE = "milvus_lite"
 _AT_ONCE = 5_000  # labels of one deletion
 _MOST_FOUND = 16_000  # by one question: Milvus's limit is 16,384
+_THREADS = 32  # they wait for the engine
 
 T = TypeVar("T")
 Match = tuple[int, float]
@@ -64,8 +68,15 @@ class MilvusEngine:
         self._prefix = f"{settings.prefix}_{identity}_"
         self._guard = threading.Lock()
         self._client: MilvusClient | None = None
+        self._attempts = 0
+        self._threads = ThreadPoolExecutor(_THREADS, "milvus")
         self._made: set[str] = set()
         self._is_lite = False
+
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
+        """Do `work` in a thread of the engine's own: while it does not answer, it holds up nothing else."""
+        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+        return await loop.run_in_executor(self._threads, partial(context.run, work, *args))
 
     @property
     def address(self) -> str:
@@ -203,6 +214,7 @@ class MilvusEngine:
 
     def close(self) -> None:
         """Leave the server."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._guard:
             if self._client is not None:
                 self._client.close()
@@ -255,21 +267,30 @@ class MilvusEngine:
         return EngineAway(reason[:300])
 
     def _connected(self) -> MilvusClient:
+        """The client. Who waits while another thread fails to connect does not try again by itself."""
+        attempts = self._attempts
         with self._guard:
             if self._client is None:
-                from pymilvus import MilvusClient
-
-                logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs each error with its stack
-                token = self._settings.token
-                self._client = MilvusClient(
-                    self._settings.uri,
-                    token="" if token is None else token.get_secret_value(),
-                    db_name=self._settings.database,
-                    timeout=self._seconds,
-                )
-                version = self._client.get_server_version(timeout=self._seconds)
-                self._is_lite = str(version).startswith(_LITE)
+                if self._attempts != attempts:
+                    raise EngineAway("it could not be reached a moment ago")
+                self._attempts += 1
+                self._client = self._connect()
             return self._client
+
+    def _connect(self) -> MilvusClient:
+        from pymilvus import MilvusClient
+
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs each error with its stack
+        token = self._settings.token
+        client = MilvusClient(
+            self._settings.uri,
+            token="" if token is None else token.get_secret_value(),
+            db_name=self._settings.database,
+            timeout=self._seconds,
+        )
+        version = client.get_server_version(timeout=self._seconds)
+        self._is_lite = str(version).startswith(_LITE)
+        return client
 
     def _make(self, name: str, schema: Callable[[MilvusClient], tuple[Any, Any]]) -> None:
         """Create a Milvus collection unless it is there."""

@@ -136,13 +136,13 @@ class Following:
 
     async def clear(self) -> None:
         """Remove all that the engine has of this database."""
-        await asyncio.to_thread(self.engine.drop_all)
+        await self.engine.run(self.engine.drop_all)
         await self._database.write(forget_all_marks)
 
     async def forget(self, collection_id: int) -> None:
         """Remove what the engine has of a collection."""
         async with turn(self._database, collection_id):
-            await asyncio.to_thread(self.engine.clear, collection_id)
+            await self.engine.run(self.engine.clear, collection_id)
 
     async def fill(self, progress: Callable[[int], None] = lambda _: None) -> None:
         """Bring the engine to the present state; `progress` gets the number of points of each step.
@@ -150,7 +150,7 @@ class Following:
         Raises EngineAway.
         """
         form = await asyncio.to_thread(lambda: self.form)
-        states = await asyncio.to_thread(self.engine.states)  # first: a state is younger than its collection
+        states = await self.engine.run(self.engine.states)  # first: a state is younger than its collection
         known = await self._database.read(searched_collections)
         for collection_id in states.keys() - known.keys():
             await self.forget(collection_id)
@@ -169,7 +169,7 @@ class Following:
     async def waiting(self) -> int:
         """Of how many collections the engine lacks so much that a search does not wait. Raises EngineAway."""
         form = await asyncio.to_thread(lambda: self.form)
-        states = await asyncio.to_thread(self.engine.states)
+        states = await self.engine.run(self.engine.states)
         return await self._database.read(_waiting, states, form)
 
     async def run(self) -> None:
@@ -194,25 +194,25 @@ class Following:
             return
         self._has_removed, self._compacted = False, time.monotonic()
         with suppress(EngineAway, ContentMissing):
-            await asyncio.to_thread(self.engine.compact)
+            await self.engine.run(self.engine.compact)
 
     async def _position(self, collection_id: int, *, exact: bool) -> Position | None:
         form = await asyncio.to_thread(lambda: self.form)
-        state = await asyncio.to_thread(lambda: self.engine.state(collection_id, exact=exact))
+        state = await self.engine.run(lambda: self.engine.state(collection_id, exact=exact))
         return await self._database.read(known_position, collection_id, state, form)
 
     async def _step(self, collection_id: int, base: Position | None) -> Position | None:
         """Bring the engine one step further; the caller has the turn. None: there is no such collection."""
         if base is None:
             log.info("the search engine is filled with collection %d", collection_id)
-            await asyncio.to_thread(self.engine.clear, collection_id)
+            await self.engine.run(self.engine.clear, collection_id)
         changes = await self._database.snapshot(_changes, collection_id, base)
         if changes is not None and changes.mark is None:  # another store wrote the version
             await self._database.write(put_mark, changes.record.name)
             changes = await self._database.snapshot(_changes, collection_id, base)
         if changes is None or changes.mark is None:
             return None
-        return await asyncio.to_thread(self._carry_out, changes, changes.mark, base)
+        return await self.engine.run(self._carry_out, changes, changes.mark, base)
 
     def _carry_out(self, changes: Changes, mark: str, base: Position | None) -> Position:
         engine, record = self.engine, changes.record

@@ -116,7 +116,7 @@ class MilvusStore(SqlVectorStore):
                 position = await self.following.reach(record)
                 engine, reader = self.following.engine, self.following.reader
                 ranking = EngineRanking(engine, reader, self._totals, record.id, position, query, groups)
-                judged = await asyncio.to_thread(ranking.judged)
+                judged = await engine.run(ranking.judged)
             except ContentMissing:
                 await self.following.forget(record.id)
                 continue
