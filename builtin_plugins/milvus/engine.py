@@ -32,11 +32,12 @@ SAMPLES = 64
 
 _REACHED, _WRITING = "reached", "writing"
 _STATE = "state"
-_LONGEST_GROUP = 64
+_LONGEST_GROUP = 256  # bytes: a name has up to 64 characters
 _NOT_FOUND, _NOT_LOADED = 100, 101  # Milvus's codes
 _LITE = "milvus_lite"
 _AT_ONCE = 5_000  # labels of one deletion
 _MOST_FOUND = 16_000  # by one question: Milvus's limit is 16,384
+_STATES_AT_ONCE = 5_000
 _THREADS = 32  # they wait for the engine
 
 T = TypeVar("T")
@@ -105,22 +106,29 @@ class MilvusEngine:
         return _read(rows[0]) if rows else None
 
     def states(self) -> dict[int, EngineState]:
-        """The states of all collections; of more than 16,000, some."""
+        """The states of all collections."""
         try:
-            rows = self._ask(
-                self._state,
-                lambda client: client.query(
-                    self._state,
-                    filter="id >= 0",
-                    output_fields=["id", _REACHED, _WRITING],
-                    limit=_MOST_FOUND,
-                    consistency_level="Strong",
-                    timeout=self._seconds,
-                ),
-            )
+            rows = self._ask(self._state, self._all_states)
         except ContentMissing:
             return {}
         return {row["id"]: _read(row) for row in rows}
+
+    def _all_states(self, client: MilvusClient) -> list[Mapping[str, Any]]:
+        pages = client.query_iterator(
+            self._state,
+            batch_size=_STATES_AT_ONCE,
+            filter="id >= 0",
+            output_fields=["id", _REACHED, _WRITING],
+            consistency_level="Strong",
+            timeout=self._seconds,
+        )
+        try:
+            rows: list[Mapping[str, Any]] = []
+            while page := pages.next():
+                rows += page
+            return rows
+        finally:
+            pages.close()
 
     def put_state(self, collection_id: int, state: EngineState) -> None:
         """Replace the state of a collection."""

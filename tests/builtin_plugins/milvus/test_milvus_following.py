@@ -9,18 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pymilvus import MilvusClient
 
 from builtin_plugins.milvus.engine import EngineAway, MilvusEngine
 from builtin_plugins.milvus.following import EngineBehind
 from builtin_plugins.milvus.positions import EngineState
 from builtin_plugins.milvus.store import MilvusStore
-from builtin_plugins.vectors.api import Hit, Point, Query, SqlVectorStore
+from builtin_plugins.vectors.api import Hit, Point, Query, SqlVectorStore, WordQuery
 from builtin_plugins.vectors.conformance import COLLECTION, DIMENSION, ENGINE, Stores, direction, ids, thing
 from kernel.db.engine import Database, Unit
 from tests.builtin_plugins.milvus.conftest import IDENTITY
 from tests.builtin_plugins.milvus.milvus_server import MilvusLite, running_lite
 
 NEAR = Query(direction(0.0), 10)
+MORE_THAN_NAMED = 16_400  # one answer of Milvus has up to 16,384 rows
 
 
 async def write(database: Database, store: SqlVectorStore, *points: Point) -> None:
@@ -187,6 +189,37 @@ async def test_what_is_deleted_leaves_the_engine(database: Database, stores: Sto
     async with asyncio.timeout(20):
         while await asyncio.to_thread(engine.count, 'owner == "one"'):  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
+
+
+async def test_more_collections_than_one_answer_names(
+    own_server: MilvusLite, database: Database, store: MilvusStore
+) -> None:
+    """What the engine has of dropped ones is found and removed, however many others there are."""
+    engine = store.following.engine
+    await asyncio.to_thread(engine.put_state, 1, EngineState())
+    client = MilvusClient(own_server.settings.uri)
+    states = [
+        {"id": at, "reached": "", "writing": "", "vector": [1.0, 0.0]} for at in range(2, MORE_THAN_NAMED + 1)
+    ]
+    await asyncio.to_thread(client.upsert, f"platform_{IDENTITY}_state", states)
+    assert len(await asyncio.to_thread(engine.states)) == MORE_THAN_NAMED
+    client.close()
+
+
+NAMES = [
+    *('a"b', "a\\b", 'x" or owner != "', "line\nbreak", "\u2028", "{x}", "'", "\\n", "100 %"),
+    *("ü" * 64, "漢" * 64, "🚢" * 64),
+]
+
+
+async def test_names_of_groups_are_no_part_of_a_condition(database: Database, stores: Stores) -> None:
+    """Whatever they contain, each question is limited to those that it names."""
+    points = [Point(f"p{at}", name, 0, "crowd", direction(0.0)) for at, name in enumerate(NAMES)]
+    await write(database, stores[0], *points)
+    for at, name in enumerate(NAMES):
+        near = await stores[1].search(COLLECTION, Query(direction(0.0), 50, groups=[name]))
+        worded = await stores[1].search_words(COLLECTION, WordQuery("crowd", 50, groups=[name]))
+        assert ids(near) == ids(worded) == [f"p{at}"]
 
 
 async def test_words_in_languages(database: Database, stores: Stores) -> None:
