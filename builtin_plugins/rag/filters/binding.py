@@ -159,7 +159,7 @@ def bind(
 ) -> BoundFilter:
     """The same within a unit or a read. Now is the present minute."""
     guarded = guarded_among(session, base_ids)
-    early = bases_with_early_words(session, base_ids)
+    early = bases_with_early_words(session, base_ids, reader)
     if all(one.sent is None for one in sources):
         nothing = {one: true() for one in base_ids}
         return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, early, is_filter=False)

@@ -16,9 +16,10 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import Chunk
 from builtin_plugins.rag.models import Document, KnowledgeBase, reading_collection
+from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.services.loading import point_of
 from builtin_plugins.vectors.api import VECTORS, WORDS_ONLY
-from kernel.sdk import Platform, Unit
+from kernel.sdk import Platform, Scope, Unit
 
 _AT_ONCE: Final = 1_000
 """Passages per transaction."""
@@ -56,9 +57,11 @@ def withdraw_words(unit: Unit, platform: Platform, document: Document) -> None:
         document.searchable_count = 0
 
 
-def bases_with_early_words(session: Session, base_ids: Sequence[str]) -> frozenset[str]:
-    """Which of these knowledge bases have documents that are found while they are read."""
+def bases_with_early_words(session: Session, base_ids: Sequence[str], reader: Scope) -> frozenset[str]:
+    """Which of these knowledge bases have documents for this reader that are found while they are read."""
     # With a literal, databases find these few by their index.
     early = Document.searchable_count > literal_column("0")
-    found = select(Document.knowledge_base_id).where(Document.knowledge_base_id.in_(base_ids), early)
+    found = select(Document.knowledge_base_id).where(
+        Document.knowledge_base_id.in_(base_ids), early, readable(reader)
+    )
     return frozenset(session.scalars(found.distinct()))

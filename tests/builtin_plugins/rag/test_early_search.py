@@ -13,11 +13,12 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
+from builtin_plugins.rag.filters.binding import bound
 from builtin_plugins.rag.questions.retrieval import MOST_EARLY
 from builtin_plugins.rag.services.early_search import bases_with_early_words
 from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
-from kernel.sdk import hookimpl
+from kernel.sdk import Caller, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
@@ -34,6 +35,7 @@ from tests.builtin_plugins.rag.rag_support import (
 from tests.conftest import Start
 from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.keeping import Keeper
 
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
@@ -215,6 +217,24 @@ async def test_filters_and_knowledge_bases_of_others_hide_it(start_platform: Sta
         assert await site.hits(**then) == []
 
 
+async def test_it_changes_nothing_for_those_who_may_not_read_it(start_platform: Start) -> None:
+    """Nobody learns from an answer that a document of others is being read."""
+    gate = GatedEmbeddings()
+    running = await start_platform("rag", gate)
+    ann, bob = await somebody(running), await somebody(running)
+    base = await make_base(ann, visibility="shared", chunk_size=100, chunk_overlap=0)
+    keeper = Keeper(running.platform, base)
+    await keeper.put("long.txt", ABOUT, keeper.readers("staff"))
+    await keeper.members(staff=[int(bob.user["id"])])
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await gate.arrived.wait()
+        callers = (Caller(running.platform, Principal("user", "", int(one.user["id"]))) for one in (ann, bob))
+        assert [set((await bound(one, [base])).early) for one in callers] == [set(), {base}]
+        gate.go.set()
+        await working
+
+
 async def test_a_name_that_only_it_has_is_not_refused(start_platform: Start) -> None:
     async with being_read(start_platform) as site:
         pipeline = await make_pipeline(site.ann, site.base)
@@ -250,7 +270,7 @@ async def test_a_search_finds_by_an_index_that_nothing_is_read(start_platform: S
     def plan(session: Session) -> list[str]:
         connection, sent = session.connection(), list[tuple[str, Any]]()
         event.listen(connection, "before_cursor_execute", lambda *given: sent.append((given[2], given[3])))
-        assert bases_with_early_words(session, ["1", "2"]) == frozenset()
+        assert bases_with_early_words(session, ["1", "2"], Scope(1)) == frozenset()
         statement, values = sent[0]
         return [step.detail for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
 
