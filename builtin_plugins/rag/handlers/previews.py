@@ -35,7 +35,7 @@ _POLICY: Final = (
     long=True,
     token_scopes=("ask",),
 )
-async def preview(ctx: Context, kb_id: str, document_id: str) -> web.Response:
+async def preview(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
     """Show a document as it looks, as one HTML page without scripts, links and requests: DOCX, PPTX, XLSX,
     ODT, CSV, HTML, Markdown and mail. `ETag` stays the same as long as the page does.
     """
@@ -49,9 +49,12 @@ async def preview(ctx: Context, kb_id: str, document_id: str) -> web.Response:
     }
     known = ctx.request.if_none_match or ()
     if any(one.value in (tag, "*") for one in known):
-        response = web.Response(status=304, headers=headers)
-    else:
-        page = await previews.render(ctx.caller, document)
+        response: web.StreamResponse = web.Response(status=304, headers=headers)
+        response.etag = ETag(tag)
+        return response
+    async with previews.page_of(ctx.caller, document) as page:
         response = web.Response(body=page, content_type="text/html", charset="utf-8", headers=headers)
-    response.etag = ETag(tag)
+        response.etag = ETag(tag)
+        await response.prepare(ctx.request)
+        await response.write_eof()  # in its account's turn: who doesn't read it gets no other
     return response

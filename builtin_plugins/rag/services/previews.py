@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -33,24 +33,32 @@ _REASONS: Final[dict[PreviewFault, str]] = {
 
 
 class PreviewTurns:
-    """Who makes a page now: an account makes one at a time, so nobody holds up the others."""
+    """Who gets a page now: an account gets one at a time, so nobody holds up the others."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._own = WeakValueDictionary[str, asyncio.Lock]()
 
-    @asynccontextmanager
-    async def turn(self, account: str) -> AsyncIterator[None]:
-        """Wait for a turn and keep it. Raises TooManyRequests if that takes more than 30 s."""
-        own = self._own.setdefault(account, asyncio.Lock())
-        try:
-            async with asyncio.timeout(_PATIENCE) as patience, own, self._free:
-                patience.reschedule(None)
-                yield
-        except TimeoutError:
-            if not patience.expired():
-                raise
-            raise TooManyRequests(headers={"Retry-After": "5"}) from None
+    def of_account(self, account: str) -> AbstractAsyncContextManager[None]:
+        """An account's turn, while its page is made and sent. Raises TooManyRequests after 30 s."""
+        return _held(self._own.setdefault(account, asyncio.Lock()))
+
+    def making(self) -> AbstractAsyncContextManager[None]:
+        """Room to make a page. Raises TooManyRequests after 30 s."""
+        return _held(self._free)
+
+
+@asynccontextmanager
+async def _held(turn: asyncio.Lock | asyncio.Semaphore) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await turn.acquire()
+    except TimeoutError:
+        raise TooManyRequests(headers={"Retry-After": "5"}) from None
+    try:
+        yield
+    finally:
+        turn.release()
 
 
 PREVIEW_TURNS: Final[ResourceKey[PreviewTurns]] = ResourceKey("rag preview turns")
@@ -72,13 +80,17 @@ def tag_of(document: Document) -> str:
     return f"{document.sha256}-{_VERSION}"
 
 
-async def render(caller: Caller, document: Document) -> bytes:
-    """A document's page in HTML; read anew after waiting, as it may be gone or no longer for the caller.
+@asynccontextmanager
+async def page_of(caller: Caller, document: Document) -> AsyncIterator[bytes]:
+    """A document's page in HTML, in its account's turn. It is read anew after waiting, as it may be gone.
 
     Raises NoPreview, OriginalLost, TooManyRequests, KnowledgeBaseNotFound, DocumentNotFound.
     """
-    async with caller.platform.resource(PREVIEW_TURNS).turn(caller.principal.subject):
-        return await _render(caller, await find(caller, document.knowledge_base_id, document.id))
+    turns = caller.platform.resource(PREVIEW_TURNS)
+    async with turns.of_account(caller.principal.subject):
+        async with turns.making():
+            page = await _render(caller, await find(caller, document.knowledge_base_id, document.id))
+        yield page
 
 
 async def _render(caller: Caller, document: Document) -> bytes:

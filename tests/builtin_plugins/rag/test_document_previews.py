@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
+from yarl import URL
 
 from builtin_plugins.rag.services.previews import PREVIEW_TURNS
 from kernel.testing import Actor, Running
@@ -47,8 +49,31 @@ async def test_an_account_takes_one_turn(running: Running, ann: Actor, base: str
     path = await _document(ann, base)
     ben = await somebody(running)
     other = await _document(ben, await make_base(ben))
-    async with running.platform.resource(PREVIEW_TURNS).turn(str(ann.user["id"])):
+    async with running.platform.resource(PREVIEW_TURNS).of_account(str(ann.user["id"])):
         waiting = asyncio.create_task(ann.get(f"{path}/preview"))
+        for _ in range(3):
+            assert (await ben.get(f"{other}/preview")).status == 200
+        assert not waiting.done()
+    assert (await waiting).status == 200
+
+
+@pytest.mark.own_installation
+async def test_who_does_not_read_a_page_gets_no_other(running: Running, ann: Actor, base: str) -> None:
+    """So that no account can fill the server's memory with pages."""
+    large = await upload(ann, base, "large.html", "<p>Boats leave the harbour at seven.</p>" * 200_000)
+    path, small = path_of(base, large.json()["document_id"]), await _document(ann, base)
+    ben = await somebody(running)
+    other = await _document(ben, await make_base(ben))
+    url = URL(running.url)
+    with socket.socket() as unread:
+        unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        unread.connect((url.host, url.port))
+        loop = asyncio.get_running_loop()
+        unread.setblocking(False)
+        lines = (f"GET {path}/preview HTTP/1.1", f"Host: {url.host}", f"Authorization: Bearer {ann.token}")
+        await loop.sock_sendall(unread, "\r\n".join((*lines, "", "")).encode())
+        assert (await loop.sock_recv(unread, 15)).startswith(b"HTTP/1.1 200 OK")
+        waiting = asyncio.create_task(ann.get(f"{small}/preview"))
         for _ in range(3):
             assert (await ben.get(f"{other}/preview")).status == 200
         assert not waiting.done()
