@@ -39,11 +39,13 @@ def show(as_json: AsJson = False) -> None:
     """List the benchmarks."""
     from cli import console
 
-    found = _benchmarks()
+    benchmarks = _benchmarks()
     if as_json:
-        console.print_json([asdict(item) for item in found])
+        console.print_json([asdict(item) for item in benchmarks])
     else:
-        console.print_table(("name", "about"), [(b.name, b.about) for b in found], "There are no benchmarks.")
+        console.print_table(
+            ("name", "about"), [(b.name, b.about) for b in benchmarks], "There are no benchmarks."
+        )
 
 
 @app.command(
@@ -63,11 +65,11 @@ def run(
     from cli import console
     from cli.failures import CommandFailed, Missing
 
-    known = [item.name for item in _benchmarks()]
-    if name is not None and name not in known:
-        raise Missing(f"no benchmark is called '{name}'", f"Available: {', '.join(known)}.")
+    names = [item.name for item in _benchmarks()]
+    if name is not None and name not in names:
+        raise Missing(f"no benchmark is called '{name}'", f"Available: {', '.join(names)}.")
     broken = []
-    for chosen in known if name is None else [name]:
+    for chosen in names if name is None else [name]:
         console.note(f"tests.benchmarks.{chosen}")
         command = [sys.executable, "-m", f"tests.benchmarks.{chosen}", *context.args]
         if subprocess.run(command, cwd=_checkout(), check=False).returncode != 0:
@@ -87,10 +89,10 @@ def _checkout() -> Path:
 
 def _benchmarks() -> list[Benchmark]:
     """Scripts with a `main`; the first line of a docstring says what it prints."""
-    found = []
+    benchmarks = []
     for path in sorted((_checkout() / "tests" / "benchmarks").glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         has_main = any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in tree.body)
         if has_main:
-            found.append(Benchmark(path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
-    return found
+            benchmarks.append(Benchmark(path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
+    return benchmarks

@@ -28,11 +28,11 @@ def plainly(item: Mapping[str, Any]) -> str:
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    said = str(item.get("msg", item)).removeprefix("Value error, ")
+    message = str(item.get("msg", item)).removeprefix("Value error, ")
     bounds = dict(item.get("ctx") or {})
     length = bounds.get("min_length", bounds.get("max_length"))
     try:
         words = _RULES[str(item.get("type"))]
         return words.format(**bounds, characters="character" if length == 1 else "characters")
     except KeyError:
-        return said
+        return message

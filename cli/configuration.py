@@ -52,18 +52,20 @@ def show(
     """Show every setting with its environment variable, current value and meaning."""
     from cli import console, running
 
-    found = _about(word, running.run(_settings()))
+    settings = _about(word, running.run(_settings()))
     if markdown:
-        typer.echo(as_markdown(found))
+        typer.echo(as_markdown(settings))
     elif as_json:
-        console.print_json([{**asdict(item), "variable": variable_of(item)} for item in found])
+        console.print_json([{**asdict(item), "variable": variable_of(item)} for item in settings])
     elif wide or not console.out().is_terminal:
-        rows = [(item.owner, variable_of(item), item.value, item.source, item.description) for item in found]
+        rows = [
+            (item.owner, variable_of(item), item.value, item.source, item.description) for item in settings
+        ]
         console.print_table(
             ("owner", "variable", "value", "source", "meaning"), rows, "No settings.", wide=True
         )
     else:
-        _print(found)
+        _print(settings)
 
 
 def _about(word: str | None, settings: list[ShownSetting]) -> list[ShownSetting]:

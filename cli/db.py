@@ -32,11 +32,11 @@ def pending(as_json: AsJson = False) -> None:
     """List the migrations that are not yet applied. Nothing is changed."""
     from cli import console, running
 
-    found = running.run(pending_migrations())
+    pending_owners = running.run(pending_migrations())
     if as_json:
-        console.print_json([{"owner": item.owner, "revisions": item.revisions} for item in found])
+        console.print_json([{"owner": item.owner, "revisions": item.revisions} for item in pending_owners])
         return
-    rows = [(item.owner, ", ".join(item.revisions)) for item in found]
+    rows = [(item.owner, ", ".join(item.revisions)) for item in pending_owners]
     console.print_table(("owner", "revisions"), rows, "The database is up to date.")
 
 
@@ -76,12 +76,12 @@ async def _upgrade() -> tuple[list[Pending], list[str]]:
     running.refuse_as_root(running.kernel_settings().home)
     async with running.stored_platform(apply_migrations=False) as platform:
         schema = platform.resource(SCHEMA)
-        found = schema.pending
+        late = schema.pending
         await upgrade(platform)
         records = platform.resource(PLUGIN_STATES).records
-        bad = {item.owner for item in found if item.owner != "kernel" and records[item.owner].reason}
+        bad = {item.owner for item in late if item.owner != "kernel" and records[item.owner].reason}
         failed = {name: records[name].reason for name in bad} | schema.unusable
-        return [i for i in found if i.owner not in bad], [f"{n}: {why}" for n, why in sorted(failed.items())]
+        return [i for i in late if i.owner not in bad], [f"{n}: {why}" for n, why in sorted(failed.items())]
 
 
 @app.command(epilog=examples(("platformctl db check", "exit code 1 if something differs")))
@@ -90,14 +90,14 @@ def check(as_json: AsJson = False) -> None:
     from cli import console, running
     from cli.failures import CommandFailed
 
-    found, unusable, late = running.run(_drift())
+    differences, unusable, late = running.run(_drift())
     if as_json:
-        console.print_json(found)
+        console.print_json(differences)
     else:
-        for owner, lines in found.items():
+        for owner, lines in differences.items():
             for line in lines:
                 console.warn(f"{owner}: {line}")
-    differing = [owner for owner, lines in found.items() if lines]
+    differing = [owner for owner, lines in differences.items() if lines]
     if late:
         raise CommandFailed("the database does not match the models", "Try: platformctl db upgrade")
     if unusable:
@@ -107,7 +107,7 @@ def check(as_json: AsJson = False) -> None:
             "the database does not match the models",
             f'If the models changed, write a migration: platformctl db revision -p {differing[0]} -m "…"',
         )
-    console.done(f"the tables match the models ({', '.join(found)})")
+    console.done(f"the tables match the models ({', '.join(differences)})")
 
 
 async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
@@ -118,12 +118,12 @@ async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
 
     async with running.stored_platform(apply_migrations=False) as platform:
         schema = platform.resource(SCHEMA)
-        found = {name: [why] for name, why in schema.unusable.items()}
+        differences = {name: [why] for name, why in schema.unusable.items()}
         late = {item.owner: item.revisions for item in schema.pending}
         for owner in schema.owners():
             waiting = [f"revision {revision} is pending" for revision in late.get(owner.name, ())]
-            found[owner.name] = waiting or list(await drift(platform.database, owner))
-        return found, bool(schema.unusable), bool(late)
+            differences[owner.name] = waiting or list(await drift(platform.database, owner))
+        return differences, bool(schema.unusable), bool(late)
 
 
 @app.command(

@@ -44,14 +44,14 @@ def doctor(
 
     if source is not None and not leaks:
         raise typer.BadParameter("a source goes with --leaks", param_hint="SOURCE")
-    found = running.run(_examine(_leaks(source) if leaks else None, show=not as_json))
-    if source is not None and not found:
+    findings = running.run(_examine(_leaks(source) if leaks else None, show=not as_json))
+    if source is not None and not findings:
         raise Missing("no source with permissions of its own has this id")
-    failed = sum(item.status == "failed" for item in found)
+    failed = sum(item.status == "failed" for item in findings)
     if as_json:
-        console.print_json([asdict(item) for item in found])
+        console.print_json([asdict(item) for item in findings])
     else:
-        _summary(failed, sum(item.status == "warning" for item in found))
+        _summary(failed, sum(item.status == "warning" for item in findings))
     if failed:
         raise typer.Exit(1)
 
@@ -60,14 +60,14 @@ async def _examine(leaks: AsyncIterator[Finding] | None, *, show: bool) -> list[
     """Collect all findings; with `show`, print each as soon as it is known."""
     from cli import checks, console
 
-    found = []
+    findings = []
     with console.busy("Checking") as busy:
         async for finding in leaks or checks.examine():
-            found.append(finding)
+            findings.append(finding)
             if show:
                 with busy.paused():
                     _show(finding)
-    return found
+    return findings
 
 
 async def _leaks(source: str | None) -> AsyncIterator[Finding]:

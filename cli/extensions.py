@@ -46,11 +46,11 @@ def commands_of_plugins() -> list[PluginCommand]:
     from kernel.errors import StartupError
 
     try:
-        found = running.run(_collect())
+        commands = running.run(_collect())
     except StartupError as error:
         log.warning("the commands of plugins are not available: %s", error)
         return []
-    return sorted(found, key=lambda command: not command.built_in)
+    return sorted(commands, key=lambda command: not command.built_in)
 
 
 async def _collect() -> list[PluginCommand]:
@@ -58,13 +58,13 @@ async def _collect() -> list[PluginCommand]:
     from kernel.hooks import hookspecs
     from kernel.plugins.declarations import DECLARATIONS
 
-    found: list[PluginCommand] = []
+    commands: list[PluginCommand] = []
     async with running.explained_platform() as platform:
         own = {record.name for record in platform.plugins if record.built_in}
         for plugin, groups in platform.resource(DECLARATIONS).of(hookspecs.register_commands):
             for name, group in groups:
                 if isinstance(group, typer.Typer):
-                    found.append(PluginCommand(name, group, plugin in own))
+                    commands.append(PluginCommand(name, group, plugin in own))
                 else:
                     log.warning("plugin %s: its command %r is not a typer.Typer", plugin, name)
-    return found
+    return commands

@@ -31,34 +31,34 @@ async def take(port: int | None = None) -> dict[str, Any]:
 
     settings = running.kernel_settings(None if port is None else {"PLATFORM_PORT": str(port)})
     disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "version": __version__,
         "home": str(settings.home.absolute()),
         "problems": [],
         "plugins": [],
     }
-    found["address"] = running.own_address(settings)
-    found["api"] = await asyncio.to_thread(_ask, found["address"])
-    found["disk"] = {
+    facts["address"] = running.own_address(settings)
+    facts["api"] = await asyncio.to_thread(_ask, facts["address"])
+    facts["disk"] = {
         "free_bytes": disk.free_bytes(),
         "is_short": disk.is_short(),
         "can_be_written": disk.can_be_written(),
     }
     if running.is_unused(settings.home):
-        found["problems"].append("no platform has been started in this home yet")
-        return found
+        facts["problems"].append("no platform has been started in this home yet")
+        return facts
     try:
         async with running.stored_platform(kernel_only=True, apply_migrations=False) as platform:
-            found |= await _of_database(platform)
+            facts |= await _of_database(platform)
     except StartupError as error:
-        found["problems"].append(str(error))
+        facts["problems"].append(str(error))
     for finding in await _of_plugins():
-        found |= finding.facts
+        facts |= finding.facts
         if finding.status == "ok":
-            found["plugins"].append((finding.check, finding.text, finding.at))
+            facts["plugins"].append((finding.check, finding.text, finding.at))
         else:
-            found["problems"].append(finding.text)
-    return found
+            facts["problems"].append(finding.text)
+    return facts
 
 
 def _ask(address: str) -> dict[str, Any]:
@@ -83,16 +83,16 @@ def _ask(address: str) -> dict[str, Any]:
 def _json_at(url: str) -> dict[str, Any] | None:
     try:
         with build_opener(ProxyHandler({})).open(url, timeout=_ANSWER_SECONDS) as answer:
-            found = json.loads(answer.read())
+            body = json.loads(answer.read())
     except HTTPError as error:
         with error:
             try:
-                found = json.loads(error.read())
+                body = json.loads(error.read())
             except ValueError:
                 return None
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return body if isinstance(body, dict) else None
 
 
 async def _of_database(platform: Platform) -> dict[str, Any]:

@@ -96,8 +96,8 @@ class LazyGroup(Group):
         from cli.extensions import commands_of_plugins, on_platform
 
         ctx.obj = on_platform
-        found = [] if name.startswith("-") else commands_of_plugins()
-        group = next((one.group for one in found if one.name == name), None)
+        commands = [] if name.startswith("-") else commands_of_plugins()
+        group = next((one.group for one in commands if one.name == name), None)
         # Always a group: 'platformctl dog bark' must not change when a second command is added.
         return None if group is None else _named(typer.main.get_group(group), name)
 

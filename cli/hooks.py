@@ -59,15 +59,15 @@ def hooks(
     from cli import console, running
     from cli.failures import Missing
 
-    found = [hook for hook in running.run(_hooks()) if name in (None, hook.name)]
-    if not found:
+    entries = [hook for hook in running.run(_hooks()) if name in (None, hook.name)]
+    if not entries:
         raise Missing(f"there is no hook '{name}'", "'platformctl hooks' prints all of them.")
     if as_json:
-        console.print_json([asdict(hook) for hook in found])
+        console.print_json([asdict(hook) for hook in entries])
     elif markdown:
-        typer.echo(described_as_markdown(found))
+        typer.echo(described_as_markdown(entries))
     else:
-        _print(found)
+        _print(entries)
 
 
 async def _hooks() -> list[Hook]:

@@ -45,55 +45,55 @@ class How:
     address: str | None = None
 
 
-def install_plugin(wanted: str, pip: Pip, how: How) -> None:
-    """Install `wanted`: a name in the catalog, a requirement, a wheel or a folder.
+def install_plugin(spec: str, pip: Pip, how: How) -> None:
+    """Install `spec`: a name in the catalog, a requirement, a wheel or a folder.
 
     Raises Refused before anything is changed.
     """
     pip.require()
     with tempfile.TemporaryDirectory(prefix="platform-install-") as folder, console.busy("Starting") as busy:
-        listed = _find(wanted, how, busy)
+        listed = _find(spec, how, busy)
         if listed is not None:
             _check_graph(listed, how)
-        requirement = wanted if listed is None else listed.requirement
+        requirement = spec if listed is None else listed.requirement
         busy.step(f"Resolving {requirement} with what is installed")
-        found = pip.resolve(requirement, Path(folder))
-        if not found:
+        packages = pip.resolve(requirement, Path(folder))
+        if not packages:
             console.note("It is already installed. Use --upgrade for a newer version.")
             return
-        plan = _prepare(requirement, pip, found, Path(folder), busy)
+        plan = _prepare(requirement, pip, packages, Path(folder), busy)
         with busy.paused():
             _show(listed, plan)
             _check_trial(plan, how)
             _check_database(plan, how)
             if how.dry_run:
-                for item in found:
+                for item in packages:
                     console.done(f"would install {item.name} {item.version}")
                 return
             if not how.yes and sys.stdin.isatty():
                 typer.confirm("Install it?", abort=True)
-        busy.step(f"Installing {', '.join(item.name for item in found)}")
-        with _put_back_on_failure(found, Path(folder) / "before", pip) as keep:
-            pip.install(found, plan.wheels)
+        busy.step(f"Installing {', '.join(item.name for item in packages)}")
+        with _put_back_on_failure(packages, Path(folder) / "before", pip) as keep:
+            pip.install(packages, plan.wheels)
             keep(_restarted(plan, how, busy))
-    for item in found:
+    for item in packages:
         console.done(f"installed {item.name} {item.version}")
-    for one in plan.declared:
-        if one.starts:
-            console.done(f"plugin '{one.name}' starts")
-    note_packages("plugin.installed", {one.name: {"version": one.version} for one in plan.declared})
+    for plugin in plan.declared:
+        if plugin.starts:
+            console.done(f"plugin '{plugin.name}' starts")
+    note_packages("plugin.installed", {plugin.name: {"version": plugin.version} for plugin in plan.declared})
     console.note("Restart the platform to use the plugin.")
 
 
-def _find(wanted: str, how: How, busy: Busy) -> CatalogEntry | None:
-    if how.address is None and is_path(wanted):
-        if not Path(wanted).exists():
+def _find(spec: str, how: How, busy: Busy) -> CatalogEntry | None:
+    if how.address is None and is_path(spec):
+        if not Path(spec).exists():
             raise Missing(
-                f"there is no file or folder '{wanted}'; nothing was changed", "Check the name or path."
+                f"there is no file or folder '{spec}'; nothing was changed", "Check the name or path."
             )
         return None
-    busy.step(f"Looking for {wanted} in the catalog")
-    return look_up(wanted, how.address)
+    busy.step(f"Looking for {spec} in the catalog")
+    return look_up(spec, how.address)
 
 
 def _check_graph(listed: CatalogEntry, how: How) -> None:
@@ -169,11 +169,15 @@ def _plugins_in(staged: Path, packages: set[str]) -> list[str]:
 
 def _show(listed: CatalogEntry | None, plan: _Plan) -> None:
     """Show everything that is known before anything is changed."""
-    for one in plan.declared:
-        tier = one.tier if listed is None else f"{one.tier} (the catalog says {listed.tier})"
-        console.out().print(f"{one.name} {one.version}".strip(), markup=False, highlight=False)
-        told = {"catalog": _catalog_summary(listed), **(facts(one) if one.starts else {}), "tier": tier}
-        console.print_facts([*told.items(), ("pip installs", _packages(plan.packages))])
+    for plugin in plan.declared:
+        tier = plugin.tier if listed is None else f"{plugin.tier} (the catalog says {listed.tier})"
+        console.out().print(f"{plugin.name} {plugin.version}".strip(), markup=False, highlight=False)
+        details = {
+            "catalog": _catalog_summary(listed),
+            **(facts(plugin) if plugin.starts else {}),
+            "tier": tier,
+        }
+        console.print_facts([*details.items(), ("pip installs", _packages(plan.packages))])
 
 
 def _catalog_summary(listed: CatalogEntry | None) -> str:
@@ -188,30 +192,30 @@ def _catalog_summary(listed: CatalogEntry | None) -> str:
 
 def _packages(packages: Sequence[ResolvedPackage]) -> str:
     before = {package.name: package.version for _, package in installed()}
-    told = []
+    texts = []
     for item in packages:
         old = before.get(canonicalize_name(item.name))
-        told.append(f"{item.name} {item.version} ({'new' if old is None else f'in place of {old}'})")
-    return ", ".join(told) + "; no other package changes"
+        texts.append(f"{item.name} {item.version} ({'new' if old is None else f'in place of {old}'})")
+    return ", ".join(texts) + "; no other package changes"
 
 
 def _check_trial(plan: _Plan, how: How) -> None:
-    for one in plan.declared:
-        if not one.starts and not how.force:
+    for plugin in plan.declared:
+        if not plugin.starts and not how.force:
             raise Refused(
-                f"plugin '{one.name}' does not start; nothing was changed: {one.reason}",
+                f"plugin '{plugin.name}' does not start; nothing was changed: {plugin.reason}",
                 "Ask its author for a release that does. To install it anyway, use --force.",
             )
 
 
 def _check_database(plan: _Plan, how: How) -> None:
     """Raise Refused for a release that lacks migrations the database already has: it would not start."""
-    with_tables = {one.name: one for one in plan.declared if one.revisions}
+    with_tables = {plugin.name: plugin for plugin in plan.declared if plugin.revisions}
     for name, revision in _applied(with_tables).items():
-        one = with_tables[name]
-        if revision not in one.revisions and not how.force:
+        plugin = with_tables[name]
+        if revision not in plugin.revisions and not how.force:
             raise Refused(
-                f"the database has the migration {revision} of {name}, which version {one.version} lacks;"
+                f"the database has the migration {revision} of {name}, which version {plugin.version} lacks;"
                 " nothing was changed",
                 "Install the release that made it, or a later one. To install this one anyway, use --force.",
             )

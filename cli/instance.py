@@ -105,9 +105,9 @@ async def _start(home: Path, port: int, settings: Mapping[str, str]) -> asyncio.
         )
 
 
-def variables(wanted: Callable[[str], bool]) -> dict[str, str]:
+def variables(matches: Callable[[str], bool]) -> dict[str, str]:
     """The variables of this process's environment with matching names."""
-    return {name: value for name, value in os.environ.items() if wanted(name)}
+    return {name: value for name, value in os.environ.items() if matches(name)}
 
 
 def isolated_environment(home: Path) -> dict[str, str]:

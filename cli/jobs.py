@@ -47,11 +47,11 @@ def show_all(
     """List jobs, newest first, including the platform's own."""
     from cli import console, running
 
-    found = running.run(_list(_checked(status), limit))
+    jobs = running.run(_list(_checked(status), limit))
     if as_json:
-        console.print_json([_facts(job) for job in found])
+        console.print_json([_facts(job) for job in jobs])
         return
-    rows = [(job.id, job.name, _state(job)) for job in found]
+    rows = [(job.id, job.name, _state(job)) for job in jobs]
     console.print_table(("id", "kind", "state"), rows, "No jobs found.")
 
 
@@ -152,9 +152,9 @@ def schedules(as_json: AsJson = False) -> None:
     """List scheduled jobs: when each runs next, and how its last run ended."""
     from cli import console, running
 
-    found = running.run(_schedules())
+    entries = running.run(_schedules())
     if as_json:
-        console.print_json(found)
+        console.print_json(entries)
         return
     rows = [
         (
@@ -164,7 +164,7 @@ def schedules(as_json: AsJson = False) -> None:
             _moment(item["last"]),
             _styled(item["last_status"] or ""),
         )
-        for item in found
+        for item in entries
     ]
     columns = ("job", "schedule", "next (UTC)", "last (UTC)", "ended")
     console.print_table(columns, rows, "No job has a schedule.")
@@ -175,7 +175,7 @@ async def _schedules() -> list[dict[str, Any]]:
     from kernel.jobs.schedules import schedules_of
 
     async with running.stored_platform() as platform:
-        known = await platform.database.read(_known)
+        runs = await platform.database.read(_runs_by_job)
         declared = schedules_of(platform)
     unknown = {"next": None, "last": None, "last_status": None}
     return [
@@ -183,13 +183,13 @@ async def _schedules() -> list[dict[str, Any]]:
             "job": schedule.job.name,
             "plugin": schedule.plugin,
             "schedule": schedule.cron,
-            **known.get(schedule.job.name, unknown),
+            **runs.get(schedule.job.name, unknown),
         }
         for schedule in declared
     ]
 
 
-def _known(session: Session) -> dict[str, dict[str, Any]]:
+def _runs_by_job(session: Session) -> dict[str, dict[str, Any]]:
     """The next and last run and how the last one ended, by job name."""
     from sqlalchemy import select
 

@@ -45,24 +45,24 @@ def check_python() -> Finding:
 def check_packages() -> Iterator[Finding]:
     """Check that the platform's dependencies are installed in suitable versions."""
     try:
-        wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
+        requirements = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
     except metadata.PackageNotFoundError:
         yield Finding("packages", "failed", f"{DISTRIBUTION} is not installed", "Run ./setup.sh.")
         return
-    problems = [text for item in wanted if (text := _unmet(item))]
+    problems = [text for item in requirements if (text := _unmet(item))]
     different = [text for item in _locked() if (text := _unmet(item))]
     if problems:
         yield Finding("packages", "failed", "; ".join(problems), "Run ./setup.sh to repair the environment.")
     elif different:
-        shown = ", ".join(different[:5]) + (" …" if len(different) > 5 else "")
+        examples = ", ".join(different[:5]) + (" …" if len(different) > 5 else "")
         yield Finding(
             "packages",
             "warning",
-            f"versions differ from requirements.lock: {shown}",
+            f"versions differ from requirements.lock: {examples}",
             "Run ./setup.sh to install the locked versions.",
         )
     else:
-        yield Finding("packages", "ok", f"all {len(wanted)} requirements are installed")
+        yield Finding("packages", "ok", f"all {len(requirements)} requirements are installed")
     for name, unmet in _unmet_of_plugins():
         yield Finding(
             "packages",
@@ -81,15 +81,15 @@ def _unmet_of_plugins() -> Iterator[tuple[str, list[str]]]:
             yield name, unmet
 
 
-def _unmet(wanted: Requirement) -> str | None:
-    if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+def _unmet(requirement: Requirement) -> str | None:
+    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
         return None
     try:
-        found = metadata.version(wanted.name)
+        version = metadata.version(requirement.name)
     except metadata.PackageNotFoundError:
-        return f"{wanted.name} is missing"
-    fits = wanted.specifier.contains(found, prereleases=True)
-    return None if fits else f"{wanted.name} {found} is not {wanted.specifier}"
+        return f"{requirement.name} is missing"
+    fits = requirement.specifier.contains(version, prereleases=True)
+    return None if fits else f"{requirement.name} {version} is not {requirement.specifier}"
 
 
 def _is_light() -> bool:
@@ -152,14 +152,14 @@ def _check_room_for(home: Path) -> Finding:
 
 def _of_others(home: Path) -> list[Path]:
     """Files in the home, and in its folders that commands write to, that the home's owner does not own."""
-    owner, found = home.stat().st_uid, []
+    owner, paths = home.stat().st_uid, []
     for folder in (home, home / "secrets", home / "backups"):
         if not os.access(folder, os.R_OK | os.X_OK):
             continue
         for path in sorted(folder.iterdir()):
             with suppress(FileNotFoundError):  # a running platform removed it
-                found += [path] if path.lstat().st_uid != owner else []
-    return found
+                paths += [path] if path.lstat().st_uid != owner else []
+    return paths
 
 
 def check_disk(disk: DiskSpace) -> Finding:
@@ -219,8 +219,8 @@ def check_mail(host: str, port: int) -> Finding:
         with create_connection((host, port), timeout=5):
             return Finding("mail", "ok", f"{where} answers")
     except (OSError, UnicodeError) as error:
-        told = (error.strerror or str(error)) if isinstance(error, OSError) else "not the name of a host"
-        reason = told.lower()
+        text = (error.strerror or str(error)) if isinstance(error, OSError) else "not the name of a host"
+        reason = text.lower()
         remedy = (
             "Start the mail server, or correct PLATFORM_SMTP_HOST and PLATFORM_SMTP_PORT. "
             "Until then, no e-mail is sent."
@@ -230,10 +230,10 @@ def check_mail(host: str, port: int) -> Finding:
 
 def check_dev_ports(ports: Sequence[int]) -> Finding:
     """Check that the services' own ports on loopback are free."""
-    taken = [str(port) for port in ports if _is_taken(port)]
-    if not taken:
+    ports_in_use = [str(port) for port in ports if _is_taken(port)]
+    if not ports_in_use:
         return Finding("dev ports", "ok", f"{ports[0]} to {ports[-1]} are free")
-    text = f"other programs are using {', '.join(taken)}"
+    text = f"other programs are using {', '.join(ports_in_use)}"
     return Finding("dev ports", "failed", text, "Stop them, or unset PLATFORM_DEV_PORTS.")
 
 
@@ -254,10 +254,10 @@ def _health(where: str, body: bytes) -> Finding:
     try:
         health = json.loads(body)
         checks = {name: text for name, text in health["checks"].items() if text.startswith("unhealthy")}
-        said = f"a platform answers at {where}: {health['status']}"
+        summary = f"a platform answers at {where}: {health['status']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return _other_program(where)
     if not checks:
-        return Finding("port", "ok", said, facts=_ANSWERS)
+        return Finding("port", "ok", summary, facts=_ANSWERS)
     listed = "; ".join(f"{name}: {text}" for name, text in checks.items())
-    return Finding("port", "warning", f"{said} ({listed})", f"http://{where}/health", facts=_ANSWERS)
+    return Finding("port", "warning", f"{summary} ({listed})", f"http://{where}/health", facts=_ANSWERS)

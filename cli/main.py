@@ -58,8 +58,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(value: bool) -> None:
+    if value:
         from kernel import __version__
 
         typer.echo(f"platformctl {__version__}")

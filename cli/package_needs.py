@@ -57,8 +57,8 @@ def read_needs() -> Needs:
 
 def left_without(package: str, needs: Needs) -> list[str]:
     """The installed packages without plugins that only this one needs, directly or through each other."""
-    kept = (needs.keys() - _closure([package], needs)) | (plugin_packages() - {package})
-    return sorted(needs.keys() - _closure(kept, needs) - {package})
+    remaining = (needs.keys() - _closure([package], needs)) | (plugin_packages() - {package})
+    return sorted(needs.keys() - _closure(remaining, needs) - {package})
 
 
 def reason_for(name: str, version: str, needs: Needs) -> str:
@@ -77,11 +77,11 @@ def removal(names: Iterable[str]) -> str:
 
 
 def _closure(names: Iterable[str], needs: Needs) -> set[str]:
-    found: set[str] = set()
+    closure: set[str] = set()
     pending = list(names)
     while pending:
         name = pending.pop()
-        if name not in found:
-            found.add(name)
+        if name not in closure:
+            closure.add(name)
             pending += needs.get(name, ())
-    return found
+    return closure

@@ -24,9 +24,9 @@ _CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
-def is_path(wanted: str) -> bool:
+def is_path(spec: str) -> bool:
     """Whether pip would take it as a file or folder: a plain word is a name, whatever files exist."""
-    return wanted.endswith(".whl") or "/" in wanted or "\\" in wanted or wanted in (".", "..")
+    return spec.endswith(".whl") or "/" in spec or "\\" in spec or spec in (".", "..")
 
 
 @dataclass(frozen=True)
@@ -63,22 +63,22 @@ class Pip:
         if find_spec("pip") is None:
             raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
 
-    def resolve(self, wanted: str, folder: Path) -> list[ResolvedPackage]:
+    def resolve(self, spec: str, folder: Path) -> list[ResolvedPackage]:
         """The packages that pip would install. Raises Refused if that would change an installed one."""
-        if is_path(wanted) and _package_of(wanted) == PLATFORM:
+        if is_path(spec) and _package_of(spec) == PLATFORM:
             raise Refused("that is the platform, not a plugin; nothing was changed", "Use its upgrade guide.")
-        target = str(Path(wanted).absolute()) if is_path(wanted) else wanted
+        target = str(Path(spec).absolute()) if is_path(spec) else spec
         report = folder / "report.json"
         options = ["--upgrade", "--upgrade-strategy", "only-if-needed"] if self.upgrade else []
-        asked = ["--dry-run", "--report", str(report), "--constraint", str(_constraints(wanted, folder))]
+        reporting = ["--dry-run", "--report", str(report), "--constraint", str(_constraints(spec, folder))]
         attempts = [options]
-        if is_path(wanted) and _replaceable(wanted) is not None:
+        if is_path(spec) and _replaceable(spec) is not None:
             # pip takes a wheel of the installed version for the same one, but it may have been built again.
             attempts.append(["--force-reinstall", "--no-deps"])
         for attempt in attempts:
-            result = self.run("install", *asked, *attempt, *self.sources, "--", target)
+            result = self.run("install", *reporting, *attempt, *self.sources, "--", target)
             if result.returncode != 0:
-                raise _refusal(wanted, result.stdout + "\n" + result.stderr)
+                raise _refusal(spec, result.stdout + "\n" + result.stderr)
             items = json.loads(report.read_text(encoding="utf-8"))["install"]
             if items:
                 break
@@ -114,8 +114,8 @@ class Pip:
         """Remove a package that pip has installed, even partly: pip can't uninstall unfinished ones."""
         if self.run("uninstall", "--yes", name).returncode == 0:
             return
-        for dist, found in installed():
-            if found.name == name:
+        for dist, package in installed():
+            if package.name == name:
                 site = Path(str(dist.locate_file("")))
                 for path in site.glob("*.dist-info"):
                     if canonicalize_name(path.name.partition("-")[0]) == name:
@@ -128,30 +128,30 @@ def _exactly(packages: Sequence[ResolvedPackage], wheels: Path) -> list[str]:
     return ["--no-deps", "--no-index", "--find-links", str(wheels), "--", *pins]
 
 
-def _constraints(wanted: str, folder: Path) -> Path:
+def _constraints(spec: str, folder: Path) -> Path:
     """A constraints file that pins everything installed, except the plugin to be replaced."""
-    replaced = _replaceable(wanted)
-    pins = {found.name: found.version for _, found in installed() if found.name != replaced}
+    replaced = _replaceable(spec)
+    pins = {package.name: package.version for _, package in installed() if package.name != replaced}
     file = folder / "constraints.txt"
     file.write_text("".join(f"{name}=={version}\n" for name, version in sorted(pins.items())))
     return file
 
 
-def _replaceable(wanted: str) -> str | None:
-    """The package that `wanted` names if it is a plugin's: only such a package may change its version."""
-    name = _package_of(wanted)
+def _replaceable(spec: str) -> str | None:
+    """The package that `spec` names if it is a plugin's: only such a package may change its version."""
+    name = _package_of(spec)
     return name if name in plugin_packages() - {PLATFORM} else None
 
 
-def _package_of(wanted: str) -> str | None:
-    path = Path(wanted)
+def _package_of(spec: str) -> str | None:
+    path = Path(spec)
     try:
         if path.suffix == ".whl":
             return parse_wheel_filename(path.name)[0]
-        if is_path(wanted):
+        if is_path(spec):
             project = tomllib.loads((path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
             return canonicalize_name(project["name"])
-        return canonicalize_name(Requirement(wanted).name)
+        return canonicalize_name(Requirement(spec).name)
     except (InvalidWheelFilename, InvalidRequirement, OSError, ValueError, KeyError):
         return None
 
@@ -162,15 +162,15 @@ def _resolved(item: dict[str, Any]) -> ResolvedPackage:
     return ResolvedPackage(name, version, source, bool(item.get("requested")))
 
 
-def _refusal(wanted: str, output: str) -> CommandFailed:
+def _refusal(spec: str, output: str) -> CommandFailed:
     """The error for the operator, made from pip's output."""
     conflict = _CAUSES.search(output)
     if conflict:
         needs = read_needs()
         lines = [line.strip() for line in conflict.group(1).splitlines() if line.strip()]
-        lines = [_CONSTRAINT.sub(lambda found: reason_for(found[1], found[2], needs), line) for line in lines]
+        lines = [_CONSTRAINT.sub(lambda match: reason_for(match[1], match[2], needs), line) for line in lines]
         return Refused(
-            f"'{wanted}' conflicts with installed packages; nothing was changed: " + "; ".join(lines),
+            f"'{spec}' conflicts with installed packages; nothing was changed: " + "; ".join(lines),
             "Try another version, or ask the plugin's author for a compatible release.",
         )
     errors = [line[7:] for line in output.splitlines() if line.startswith("ERROR: ")]
@@ -178,13 +178,13 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     if "No matching distribution" in text or "Invalid requirement" in text:
         reason = errors[-1] if errors else text
         absent = _package_of(reason.partition("No matching distribution found for ")[2])
-        if absent is not None and absent != _package_of(wanted):
+        if absent is not None and absent != _package_of(spec):
             return Missing(
-                f"'{wanted}' requires a package that was not found; nothing was changed: {reason}",
+                f"'{spec}' requires a package that was not found; nothing was changed: {reason}",
                 "Check the package index, or add a folder that has it: --find-links FOLDER.",
             )
-        return Missing(f"'{wanted}' was not found; nothing was changed: {reason}", "Check the name or path.")
-    return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
+        return Missing(f"'{spec}' was not found; nothing was changed: {reason}", "Check the name or path.")
+    return CommandFailed(f"pip could not resolve '{spec}'; nothing was changed: {text}")
 
 
 def _installed() -> set[str]:

@@ -61,8 +61,8 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
     from kernel.hooks import hookspecs
 
     def ask(session: Session | None) -> Mapping[str, str]:
-        found = platform.hooks.ask_now(hookspecs.find_disabled_plugins, platform=platform, session=session)
-        return found or {}
+        reasons = platform.hooks.ask_now(hookspecs.find_disabled_plugins, platform=platform, session=session)
+        return reasons or {}
 
     try:
         if not has_database(platform):
@@ -88,16 +88,16 @@ async def outgrown(platform: Platform) -> Mapping[str, str]:
 
     if not has_database(platform):
         return {}
-    found = {}
+    reasons = {}
     try:
         with running.private_files():
             for owner in platform.resource(SCHEMA).owners():
-                known, current = known_revisions(owner), await revision_of(platform.database, owner.name)
-                if known and current is not None and current not in known:
-                    found[owner.name] = str(unfitting(UnknownRevision(current, sorted(known))))
+                revisions, current = known_revisions(owner), await revision_of(platform.database, owner.name)
+                if revisions and current is not None and current not in revisions:
+                    reasons[owner.name] = str(unfitting(UnknownRevision(current, sorted(revisions))))
     except (SQLAlchemyError, OSError):
         return {}
-    return found
+    return reasons
 
 
 def has_database(platform: Platform) -> bool:
@@ -124,10 +124,10 @@ async def applied_revisions(owners: Iterable[str]) -> dict[str, str]:
     database = Database(url)
     try:
         with running.private_files():
-            found = {owner: await revision_of(database, owner) for owner in owners}
+            revisions = {owner: await revision_of(database, owner) for owner in owners}
     finally:
         await database.close()
-    return {owner: revision for owner, revision in found.items() if revision is not None}
+    return {owner: revision for owner, revision in revisions.items() if revision is not None}
 
 
 def variables_of(record: PluginRecord) -> list[str]:

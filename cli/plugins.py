@@ -38,11 +38,11 @@ def show(as_json: AsJson = False) -> None:
     """List plugins, their state and why some are out of service; the package only for added ones."""
     from cli import console, running
 
-    found = running.run(_plugin_facts())
+    plugins = running.run(_plugin_facts())
     if as_json:
-        console.print_json([asdict(item) for item in found])
+        console.print_json([asdict(item) for item in plugins])
         return
-    packages = ["" if p.distribution == DISTRIBUTION else p.distribution or "" for p in found]
+    packages = ["" if p.distribution == DISTRIBUTION else p.distribution or "" for p in plugins]
     package = ("package",) if any(packages) else ()
     rows = [
         (
@@ -50,7 +50,7 @@ def show(as_json: AsJson = False) -> None:
             *([name] if package else []),
             p.reason or p.description,
         )
-        for p, name in zip(found, packages, strict=True)
+        for p, name in zip(plugins, packages, strict=True)
     ]
     console.print_table(("name", "version", "status", *package, "about"), rows, "No plugin is installed.")
 
@@ -61,11 +61,11 @@ def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json
     from cli import console, running
     from cli.failures import Missing
 
-    found = running.run(_plugin_facts())
-    plugin = next((item for item in found if item.name == name), None)
+    plugins = running.run(_plugin_facts())
+    plugin = next((item for item in plugins if item.name == name), None)
     if plugin is None:
-        known = ", ".join(item.name for item in found)
-        raise Missing(f"no plugin '{name}' is installed", f"Installed: {known}. {_OF_MANIFESTS}")
+        names = ", ".join(item.name for item in plugins)
+        raise Missing(f"no plugin '{name}' is installed", f"Installed: {names}. {_OF_MANIFESTS}")
     if as_json:
         console.print_json(asdict(plugin))
     else:
@@ -122,8 +122,8 @@ async def _plugin_facts() -> list[PluginFacts]:
         report = read_report(platform.settings.home)
         facts = [_with_report(_facts(platform, record), report) for record in platform.plugins]
         disabled, reasons = await disabled_plugins(platform), await outgrown(platform)
-    told = (_with_switch(_with_tables(item, reasons), disabled) for item in facts)
-    return sorted(told, key=lambda item: item.name)
+    plugins = (_with_switch(_with_tables(item, reasons), disabled) for item in facts)
+    return sorted(plugins, key=lambda item: item.name)
 
 
 def _facts(platform: Platform, record: PluginRecord) -> PluginFacts:
@@ -186,11 +186,11 @@ def commands() -> None:
     from cli.extensions import commands_of_plugins
     from cli.main import ENTRIES
 
-    found = commands_of_plugins()
-    own = {name for name, _ in ENTRIES} | {one.name for one in found if one.built_in}
+    plugin_commands = commands_of_plugins()
+    own = {name for name, _ in ENTRIES} | {one.name for one in plugin_commands if one.built_in}
     rows = [
         (one.name, _summary(one.group), "" if one.built_in or one.name not in own else _HIDDEN)
-        for one in sorted(found, key=lambda one: one.name)
+        for one in sorted(plugin_commands, key=lambda one: one.name)
     ]
     console.print_table(("command", "about", "note"), rows, "No plugin adds a command.")
 
@@ -221,7 +221,7 @@ FindLinks = Annotated[
     )
 )
 def install(
-    wanted: Annotated[
+    spec: Annotated[
         str, typer.Argument(metavar="NAME|PATH", help="Name in the catalog or package, wheel or folder.")
     ],
     upgrade: Annotated[bool, typer.Option("--upgrade", "-U", help="Install a newer version.")] = False,
@@ -242,7 +242,7 @@ def install(
     from cli.pip import Pip
 
     how = How(dry_run=dry_run, yes=yes, force=force, address=address)
-    install_plugin(wanted, Pip(offline=offline, find_links=find_links, upgrade=upgrade), how)
+    install_plugin(spec, Pip(offline=offline, find_links=find_links, upgrade=upgrade), how)
 
 
 @app.command(

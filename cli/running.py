@@ -187,8 +187,8 @@ def endpoints_of(platform: Platform, service: str | None) -> tuple[Sequence[Boun
         return gateway_app(platform).endpoints, "Platform"
     offered = platform.resource(OFFERS).services
     if service not in offered:
-        known = ", ".join(sorted(offered)) or "none"
-        raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {known}.")
+        names = ", ".join(sorted(offered)) or "none"
+        raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {names}.")
     offer = offered[service][1]
     return service_app(platform, offer).endpoints, offer.title or offer.name
 

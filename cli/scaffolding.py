@@ -32,8 +32,8 @@ def write_plugin(
     if folder.exists():
         raise Refused(f"{folder} already exists", "Choose another name, or another folder with --into.")
     if _is_taken(values["name"]):
-        taken = f"a plugin or Python module named '{values['name']}' already exists"
-        raise Refused(taken, "Choose another name.")
+        problem = f"a plugin or Python module named '{values['name']}' already exists"
+        raise Refused(problem, "Choose another name.")
     written = []
     for source in sorted(templates.rglob(f"*{_SUFFIX}")):
         place = source.relative_to(templates)

@@ -103,13 +103,13 @@ def install(
     from cli import console, running
     from cli.failures import Refused
 
-    asked, user = user is not None, user or _ACCOUNT
+    is_chosen, user = user is not None, user or _ACCOUNT
     units = _units(user)
     for name, text in units.items():
         target = folder / name
         if target.exists() and target.read_text(encoding="utf-8") != text and not force:
             raise Refused(f"{target} exists and differs", "Replace it with --force.")
-    if create_user or not asked:
+    if create_user or not is_chosen:
         _make_account(user, running.kernel_settings().home.absolute(), ask=not create_user)
     for name, text in units.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -227,9 +227,9 @@ def _folders(settings: KernelSettings) -> list[Path]:
     """The folders that the kernel writes to."""
     from kernel.stores.disk import folders_written
 
-    found = folders_written(settings.home.absolute(), settings.sqlalchemy_url)
-    found += [settings.log_file.absolute().parent] if settings.log_file is not None else []
-    return list(dict.fromkeys(found))
+    folders = folders_written(settings.home.absolute(), settings.sqlalchemy_url)
+    folders += [settings.log_file.absolute().parent] if settings.log_file is not None else []
+    return list(dict.fromkeys(folders))
 
 
 def _literal(text: str) -> str:

@@ -31,12 +31,12 @@ def status(
     """Show services, the queue with its age, the last failures, free disk space and the newest backup."""
     from cli import console, glance, running
 
-    found = running.run(glance.take(port))
+    facts = running.run(glance.take(port))
     if as_json:
-        console.print_json(found)
+        console.print_json(facts)
     else:
-        _show(found)
-    if found["api"].get("status") != "healthy":
+        _show(facts)
+    if facts["api"].get("status") != "healthy":
         raise typer.Exit(1)
 
 
@@ -80,8 +80,8 @@ def _services(api: dict[str, Any]) -> str:
     if not services:
         return "unknown"
     away = [str(one["name"]) for one in services if not one.get("reachable")]
-    said = f"{len(services) - len(away)} of {len(services)} respond"
-    return said + (f"; not: {', '.join(away)}" if away else "")
+    text = f"{len(services) - len(away)} of {len(services)} respond"
+    return text + (f"; not: {', '.join(away)}" if away else "")
 
 
 def _database(database: dict[str, Any]) -> str:

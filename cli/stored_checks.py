@@ -46,10 +46,10 @@ async def examine_storage(platform: Platform) -> AsyncIterator[Finding]:
 
 async def check_database_file(platform: Platform) -> Finding:
     """Look for damage in SQLite's file."""
-    found = await platform.database.find_damage()
-    if found is None:
+    damage = await platform.database.find_damage()
+    if damage is None:
         return Finding("damage", "ok", "no damage was found")
-    return Finding("damage", "failed", f"the database is damaged: {found}", DAMAGED_REMEDY)
+    return Finding("damage", "failed", f"the database is damaged: {damage}", DAMAGED_REMEDY)
 
 
 async def _check_clock(platform: Platform) -> Finding:
@@ -65,9 +65,9 @@ async def _check_clock(platform: Platform) -> Finding:
 
 def _newest_moment(session: Session) -> datetime:
     """The latest stored time, or now."""
-    seen = session.scalar(select(func.max(WorkerRecord.seen_at)))
-    made = session.scalar(select(JobRecord.created_at).order_by(JobRecord.created_at.desc()).limit(1))
-    return max(moment for moment in (seen, made, utc_now()) if moment is not None)
+    last_beat = session.scalar(select(func.max(WorkerRecord.seen_at)))
+    last_job = session.scalar(select(JobRecord.created_at).order_by(JobRecord.created_at.desc()).limit(1))
+    return max(moment for moment in (last_beat, last_job, utc_now()) if moment is not None)
 
 
 async def _check_log(platform: Platform) -> Finding:
@@ -97,27 +97,27 @@ async def check_files(platform: Platform) -> Finding:
     blobs = platform.blobs
     if not isinstance(blobs, HeldBlobs):
         return Finding("files", "ok", "not in PLATFORM_HOME")
-    held = await platform.database.read(held_blobs)
+    references = await platform.database.read(held_blobs)
     try:
         stored = await blobs.stored()
     except BlobsAway as error:
         return _away(error)
     still = await platform.database.read(held_blobs)
-    lost = [one for one, size in held.items() if one in still and _stored_size(stored, one) != size]
+    lost = [one for one, size in references.items() if one in still and _stored_size(stored, one) != size]
     if lost:
         listed = ", ".join(f"{one[:12]}…" for one in lost[:3])
         return Finding(
             "files",
             "failed",
-            f"{len(lost)} of {len(held)} uploaded files are missing: {listed}",
+            f"{len(lost)} of {len(references)} uploaded files are missing: {listed}",
             "Restore a backup that has them: platformctl backup list",
         )
-    old = _old(stored, stored.keys() - held.keys() - still.keys())
+    old = _old(stored, stored.keys() - references.keys() - still.keys())
     if old:
-        found = f"{old} files that nothing refers to"
-        return Finding("files", "warning", found, "The next start of the platform removes them.")
+        problem = f"{old} files that nothing refers to"
+        return Finding("files", "warning", problem, "The next start of the platform removes them.")
     where = "" if isinstance(blobs, FileBlobs) else f" in {platform.settings.blob_store}"
-    return Finding("files", "ok", f"{len(held)} uploaded files{where}, none missing")
+    return Finding("files", "ok", f"{len(references)} uploaded files{where}, none missing")
 
 
 def _away(error: BlobsAway) -> Finding:

@@ -57,7 +57,7 @@ async def _parts() -> dict[str, str]:
     findings = [asdict(finding) async for finding in checks.examine()]
     settings = running.kernel_settings()
     async with running.explained_platform() as platform:
-        shown = [
+        values = [
             {"variable": item.variables[0], "value": item.value, "source": item.source}
             for item in configuration.collect(platform)
         ]
@@ -68,7 +68,7 @@ async def _parts() -> dict[str, str]:
     parts: dict[str, Any] = {
         "machine.json": _machine(),
         "packages.json": _packages(),
-        "settings.json": shown,
+        "settings.json": values,
         "plugins.json": {"loaded": plugins, "last_start": read_report(settings.home)},
         "doctor.json": findings,
         "status.json": await glance.take(),
@@ -122,11 +122,11 @@ def _secrets() -> list[str]:
     from kernel.auth.secrets import SecretStore
 
     store = SecretStore(running.kernel_settings().home)
-    found = [value for name in store.names() if (value := store.get(name))]
-    found += [line for value in found for line in value.splitlines()]
-    found += variables(_is_secret).values()
-    found += running.run(_secret_settings())
-    return sorted({value for value in found if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    secrets = [value for name in store.names() if (value := store.get(name))]
+    secrets += [line for value in secrets for line in value.splitlines()]
+    secrets += variables(_is_secret).values()
+    secrets += running.run(_secret_settings())
+    return sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
 
 
 def _is_secret(variable: str) -> bool:

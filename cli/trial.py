@@ -82,8 +82,8 @@ def try_start(names: Sequence[str], packages: Path | None = None) -> list[TrialD
 
 
 def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
-    said = " ".join((ended.stderr or ended.stdout).split())[-_LAST_WORDS:]
-    return said or f"the process ended with {ended.returncode}"
+    output = " ".join((ended.stderr or ended.stdout).split())[-_LAST_WORDS:]
+    return output or f"the process ended with {ended.returncode}"
 
 
 def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> dict[str, str]:
@@ -101,14 +101,14 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
     config = settings.home / "config.yaml"
     if config.is_file():
         shutil.copyfile(config, home / "config.yaml")
-    found = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
+    env = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
     # `config.yaml` may name the stores of real data.
-    found |= {"PLATFORM_BLOB_STORE": "files", "PLATFORM_CACHE_STORE": "auto", "PLATFORM_VECTOR_STORE": "auto"}
+    env |= {"PLATFORM_BLOB_STORE": "files", "PLATFORM_CACHE_STORE": "auto", "PLATFORM_VECTOR_STORE": "auto"}
     disabled = [name for name in split_list(settings.plugins_disabled) if name not in names]
-    found["PLATFORM_PLUGINS_DISABLED"] = ",".join(disabled)
+    env["PLATFORM_PLUGINS_DISABLED"] = ",".join(disabled)
     if packages is not None:
-        found["PYTHONPATH"] = os.pathsep.join([str(packages), *filter(None, [found.get("PYTHONPATH")])])
-    return found
+        env["PYTHONPATH"] = os.pathsep.join([str(packages), *filter(None, [env.get("PYTHONPATH")])])
+    return env
 
 
 async def declare(names: Sequence[str]) -> list[dict[str, Any]]:
@@ -164,8 +164,8 @@ def _routes(platform: Platform, name: str) -> list[str]:
 
 def _tables(record: PluginRecord) -> list[str]:
     declare_tables = getattr(record.instance, "register_tables", None)
-    found = declare_tables() if declare_tables else None
-    return [] if found is None else sorted(found.base.metadata.tables)
+    tables = declare_tables() if declare_tables else None
+    return [] if tables is None else sorted(tables.base.metadata.tables)
 
 
 def _revisions(platform: Platform, name: str) -> list[str]:

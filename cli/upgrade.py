@@ -34,20 +34,20 @@ def upgrade(
     if not check:
         db.upgrade()
         return
-    found, before = running.run(_look())
+    pending, before = running.run(_look())
     if as_json:
-        waiting = [{"owner": item.owner, "revisions": item.revisions} for item in found]
+        waiting = [{"owner": item.owner, "revisions": item.revisions} for item in pending]
         console.print_json({"version": __version__, "pending": waiting})
-    elif any(item.is_new for item in found if item.owner == "kernel"):
+    elif any(item.is_new for item in pending if item.owner == "kernel"):
         console.note("The database has no tables yet; the first start of the platform makes them.")
     else:
-        rows = [(item.owner, ", ".join(item.revisions)) for item in found]
+        rows = [(item.owner, ", ".join(item.revisions)) for item in pending]
         console.print_table(
             ("owner", "revisions"), rows, f"The database is up to date for version {__version__}."
         )
-        for finding in before if found else ():
+        for finding in before if pending else ():
             (console.note if finding.status == "ok" else console.warn)(finding.text)
-    if found:
+    if pending:
         raise typer.Exit(1)
 
 

@@ -112,23 +112,23 @@ def _places(facts: Facts, url: str) -> list[tuple[str, str]]:
 
 def _remarks(facts: Facts, url: str) -> list[str]:
     command = facts.command
-    found = [
+    remarks = [
         f"[red]{name}[/red]: {_escaped(reason)}\n    → {command} plugins why {name}"
         for name, reason in facts.out_of_service
     ]
     if facts.first_code:
-        found.append(
+        remarks.append(
             f"There is no administrator yet. Make the first account in a browser:\n"
             f"    {url}/#first-account={facts.first_code}\n"
             f"  or in another terminal:\n"
             f"    {command} users create YOURNAME --admin"
         )
     if not facts.is_loopback and facts.registration_open:
-        found.append(
+        remarks.append(
             "[yellow]Other machines can reach this address and register accounts.[/yellow]\n"
             "    Set PLATFORM_REGISTRATION_MODE=closed to prevent that."
         )
-    return found
+    return remarks
 
 
 def _escaped(text: str) -> str:

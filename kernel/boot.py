@@ -43,7 +43,7 @@ from kernel.platform import PLATFORM, Platform, Role
 from kernel.plugins.collecting import Collector
 from kernel.plugins.declarations import DECLARATIONS, Declarations
 from kernel.plugins.extras import require
-from kernel.plugins.loading import Candidate, PluginHost, installed, told_at_start
+from kernel.plugins.loading import Candidate, PluginHost, installed, problems_at_last_start
 from kernel.plugins.offers import OFFERS, Offers
 from kernel.plugins.plugin_settings import PLUGIN_SETTINGS, PluginSettings
 from kernel.plugins.resource_keys import Resources
@@ -87,8 +87,8 @@ async def open_platform(
     make_home(settings.home)
     quarantine = Quarantine(settings.home)
     apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
-    told = told_at_start(settings.home) if supervised else frozenset()
-    plugins = _load_plugins(loader, settings, candidates, quarantine, told, services)
+    earlier_problems = problems_at_last_start(settings.home) if supervised else frozenset()
+    plugins = _load_plugins(loader, settings, candidates, quarantine, earlier_problems, services)
     async with AsyncExitStack() as stack:
         storage = _connect(settings, plugins, stack, serving=role != "tool", migrating=apply)
         guards = StartGuards(plugins.declarations.of(hookspecs.register_start_guards), plugins.states)
@@ -169,12 +169,12 @@ def _read_settings(loader: SettingsLoader) -> KernelSettings:
 
 def _check_remote_names(platform: Platform) -> None:
     """Services on other machines must be services that plugins or their packages declare."""
-    known = [service.name for service in in_order(platform.resource(OFFERS).all_services.values())]
+    names = [service.name for service in in_order(platform.resource(OFFERS).all_services.values())]
     remote = platform.resources.find(REMOTE_SERVICES)
     for name in remote.names if remote is not None else ():
-        if name not in known:
+        if name not in names:
             raise StartupError(
-                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; the services are: {', '.join(known)}"
+                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; the services are: {', '.join(names)}"
             )
 
 
@@ -198,12 +198,12 @@ def _load_plugins(
     settings: KernelSettings,
     candidates: Sequence[Candidate],
     quarantine: Quarantine,
-    told: frozenset[tuple[str, str]] = frozenset(),
+    earlier_problems: frozenset[tuple[str, str]] = frozenset(),
     services: Mapping[str, Service] | None = None,
 ) -> _Plugins:
     manager = HookManager(hookspecs)
     disabled = split_list(settings.plugins_disabled)
-    host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, told)
+    host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, earlier_problems)
     host.load(candidates)
     states, permissions = PluginStates(host), dict[str, Permission]()
     offers = Offers(known_services=installed_services() if services is None else dict(services))

@@ -28,13 +28,13 @@ _SOURCE = re.compile(r"(?<!\s)\s*+\((?:spec (?:section )?\d|wire-facts|decisions
 
 def build_document(endpoints: Iterable[BoundRoute], title: str) -> dict[str, Any]:
     """The document of these endpoints, without hidden routes."""
-    shown = sorted(
+    visible = sorted(
         (e for e in endpoints if not e.route.hidden), key=lambda e: (e.template.openapi, e.route.method)
     )
-    shown, schemas = _schemas(shown)
+    visible, schemas = _schemas(visible)
     paths: dict[str, Any] = {}
     operation_ids: set[str] = set()
-    for endpoint in shown:
+    for endpoint in visible:
         item = paths.setdefault(endpoint.template.openapi, {})
         item[endpoint.route.method.lower()] = _operation(endpoint, schemas, operation_ids)
     security = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
@@ -184,8 +184,8 @@ def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
 
 def _raw_body(body: RawBody) -> dict[str, Any]:
     """Describe a raw body. Swagger UI shows a form's parts, but not the schema's description: repeat it."""
-    said = {"description": body.schema["description"]} if "description" in body.schema else {}
-    return {**said, "content": {media_type: _raw(body, media_type) for media_type in body.media_types}}
+    description = {"description": body.schema["description"]} if "description" in body.schema else {}
+    return {**description, "content": {media_type: _raw(body, media_type) for media_type in body.media_types}}
 
 
 def _raw(body: RawBody, media_type: str) -> dict[str, Any]:
@@ -200,16 +200,16 @@ def _raw(body: RawBody, media_type: str) -> dict[str, Any]:
 
 def _with_examples(parts: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
     """A form's parts, each with its value from the example: Swagger UI fills in nothing else."""
-    shown = {name: {**parts.get(name, {"type": "string"}), "examples": [example[name]]} for name in example}
-    return {**parts, **shown}
+    fields = {name: {**parts.get(name, {"type": "string"}), "examples": [example[name]]} for name in example}
+    return {**parts, **fields}
 
 
 def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
     """The example of the body's model, to put beside the schema: not every viewer looks inside it."""
     for part in (schema, *schema.get("anyOf", ())):
-        found = schemas.target(part).get("examples")
-        if found:
-            return {"example": found[0]}
+        examples = schemas.target(part).get("examples")
+        if examples:
+            return {"example": examples[0]}
     return {}
 
 
@@ -239,12 +239,12 @@ def _curl(upload: Upload, example: dict[str, Any]) -> str:
 
 def _responses(endpoint: BoundRoute, schemas: Schemas) -> dict[str, Any]:
     route = endpoint.route
-    found: dict[int, dict[str, Any]] = {}
+    responses: dict[int, dict[str, Any]] = {}
     for status in (route.status, *route.also_statuses):
-        found[status] = _success(route, status, schemas)
+        responses[status] = _success(route, status, schemas)
     for status in sorted(_error_statuses(endpoint)):
-        found.setdefault(status, _error(status, endpoint.route, schemas))
-    return {str(status): found[status] for status in sorted(found)}
+        responses.setdefault(status, _error(status, endpoint.route, schemas))
+    return {str(status): responses[status] for status in sorted(responses)}
 
 
 def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
@@ -280,6 +280,6 @@ def _error_statuses(endpoint: BoundRoute) -> set[int]:
 
 
 def _error(status: int, route: Route, schemas: Schemas) -> dict[str, Any]:
-    told = route.error_format
-    schema = schemas.of(told.invalid if status == 422 else told.body, "serialization")
+    error_format = route.error_format
+    schema = schemas.of(error_format.invalid if status == 422 else error_format.body, "serialization")
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}

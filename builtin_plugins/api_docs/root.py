@@ -64,7 +64,7 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
     if is_browser and start is not None:
         start.headers.update(vary)
         return start
-    found = Root(
+    info = Root(
         service="api-gateway",
         version=PLATFORM_VERSION,
         about=_ABOUT,
@@ -76,15 +76,15 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
         client=await _client(ctx, start),
     )
     if not is_browser:
-        return Answer(found, headers=vary)
+        return Answer(info, headers=vary)
     headers = {**vary, "Content-Security-Policy": _CSP}
-    return web.Response(text=_page(found), content_type="text/html", headers=headers)
+    return web.Response(text=_page(info), content_type="text/html", headers=headers)
 
 
 async def _client(ctx: Context, start: web.StreamResponse | None) -> str | None:
     """The client's address from the settings, otherwise from the plugins."""
-    known = ctx.platform.settings.client_url or _led_to(start)
-    return known or await ctx.platform.hooks.ask(find_client_address, ctx=ctx)
+    address = ctx.platform.settings.client_url or _led_to(start)
+    return address or await ctx.platform.hooks.ask(find_client_address, ctx=ctx)
 
 
 def _led_to(start: web.StreamResponse | None) -> str | None:
@@ -93,15 +93,15 @@ def _led_to(start: web.StreamResponse | None) -> str | None:
     return None if location is None else urljoin("/", location)
 
 
-def _page(found: Root) -> str:
+def _page(info: Root) -> str:
     links = [
-        ("API documentation: read it and try requests", found.docs),
-        ("API reference", found.redoc),
-        ("OpenAPI document", found.openapi),
-        ("Health", found.health),
-        ("State of each service", found.status),
+        ("API documentation: read it and try requests", info.docs),
+        ("API reference", info.redoc),
+        ("OpenAPI document", info.openapi),
+        ("Health", info.health),
+        ("State of each service", info.status),
     ]
-    if found.client is not None:
-        links.insert(0, ("Client", found.client))
+    if info.client is not None:
+        links.insert(0, ("Client", info.client))
     items = (f'<li><a href="{escape(address)}">{escape(title)}</a></li>' for title, address in links)
-    return _PAGE.format(version=escape(found.version), about=escape(found.about), links="\n".join(items))
+    return _PAGE.format(version=escape(info.version), about=escape(info.about), links="\n".join(items))

@@ -25,10 +25,10 @@ class Schemas:
 
     def __init__(self, declared: Iterable[Declared]) -> None:
         unique = sorted(set(declared), key=lambda pair: (str(pair[0]), pair[1]))
-        found, top = TypeAdapter.json_schemas(
+        schemas_by_key, top = TypeAdapter.json_schemas(
             [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in unique], ref_template=REF
         )
-        self._by_type = {key: schema for (key, _), schema in found.items()}
+        self._by_type = {key: schema for (key, _), schema in schemas_by_key.items()}
         self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
         _make_titles_unique(self.definitions)
 
@@ -60,14 +60,14 @@ class Schemas:
 def declared_by(route: Route) -> set[Declared]:
     """The types of a route's body, query, response and errors."""
     errors = route.error_format
-    found: set[Declared] = {(errors.body, "serialization"), (errors.invalid, "serialization")}
+    types: set[Declared] = {(errors.body, "serialization"), (errors.invalid, "serialization")}
     if route.body is not None and not isinstance(route.body, Upload | RawBody):
-        found.add((route.body, "validation"))
+        types.add((route.body, "validation"))
     if route.query is not None:
-        found.add((route.query, "validation"))
+        types.add((route.query, "validation"))
     if route.returns is not None:
-        found.add((route.returns, "serialization"))
-    return found
+        types.add((route.returns, "serialization"))
+    return types
 
 
 def can_be_described(route: Route) -> bool:

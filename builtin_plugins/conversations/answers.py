@@ -38,15 +38,15 @@ def cut(answer: str, *, is_quotation: bool = False) -> list[Piece]:
 def _with_next(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces, those without a citation with the numbers of the next that has one."""
     following: list[int] = []
-    made: list[Piece] = []
+    result: list[Piece] = []
     for text, numbers in reversed(pieces):
         following = numbers or following
-        made.append((text, following))
-    return made[::-1]
+        result.append((text, following))
+    return result[::-1]
 
 
 def _piece(text: str) -> Piece:
-    numbers = {int(number) for found in _CITATION.findall(text) for number in re.findall(r"\d+", found)}
+    numbers = {int(number) for citation in _CITATION.findall(text) for number in re.findall(r"\d+", citation)}
     return text, sorted(numbers)
 
 

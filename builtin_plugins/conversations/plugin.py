@@ -82,10 +82,10 @@ class ConversationsPlugin(Plugin):
     async def read_turns(
         self, caller: Caller, holder: str, conversation_id: str | None, limit: int, offset: int
     ) -> tuple[Sequence[api.RecordedTurn], int]:
-        wanted = Thread.holder == holder
+        condition = Thread.holder == holder
         if conversation_id is not None:
-            wanted &= Thread.conversation_id == conversation_id
-        turns, total = await caller.platform.database.snapshot(reading.load, wanted, limit, offset)
+            condition &= Thread.conversation_id == conversation_id
+        turns, total = await caller.platform.database.snapshot(reading.load, condition, limit, offset)
         return await reading.visible_turns(caller, turns), total
 
     @hookimpl

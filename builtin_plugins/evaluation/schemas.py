@@ -166,7 +166,7 @@ class Configuration(BaseModel):
     )
 
     @property
-    def asked(self) -> rag.AskConfiguration:
+    def ask_configuration(self) -> rag.AskConfiguration:
         """In the words of the hook."""
         return rag.AskConfiguration(**self.model_dump(exclude={"metadata_filter"}))
 

@@ -21,12 +21,12 @@ from builtin_plugins.rag.api import (
 _LONGEST_HEADING = 80
 
 
-def answer(asked: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
+def answer(question: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
     """What the passages say, and how well that is an answer; nothing to a question without content."""
-    windows = best_windows(Rarity(asked, passages), passages)
-    if not windows or not asked.words:
+    windows = best_windows(Rarity(question, passages), passages)
+    if not windows or not question.words:
         return Support(0.0, is_enough=False, is_hopeful=False)
-    signs = Signs.read(asked, passages, windows[0].passage, text_of(windows[0], passages))
+    signs = Signs.read(question, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
     contradiction = find_contradiction(windows[0], passages)
     return Support(
@@ -51,8 +51,8 @@ def _quote(window: Window, passages: Sequence[QuotablePassage]) -> Quote:
     sentences = passages[window.passage].sentences[window.first : window.last + 1]
     text = text_of(window, passages)
     heading = _heading(sentences[0], passages[window.passage].sentences)
-    known = frozenset[int]().union(*(one.words for one in sentences))
-    if heading is None or heading.words <= known or len(heading.text) > _LONGEST_HEADING:
+    words = frozenset[int]().union(*(one.words for one in sentences))
+    if heading is None or heading.words <= words or len(heading.text) > _LONGEST_HEADING:
         return Quote(window.passage, sentences[0].start, text)
     return Quote(window.passage, sentences[0].start, f"{heading.text.rstrip(' :')}: {text}")
 
@@ -64,8 +64,8 @@ def _heading(below: QuotableSentence, sentences: Sequence[QuotableSentence]) -> 
 class Contradiction(NamedTuple):
     """Two sentences that contradict each other, by passage and index."""
 
-    one: tuple[int, int]
-    other: tuple[int, int]
+    first: tuple[int, int]
+    second: tuple[int, int]
 
 
 def find_contradiction(window: Window, passages: Sequence[QuotablePassage]) -> Contradiction | None:

@@ -51,9 +51,9 @@ def overview_question(question: str) -> OverviewQuestion | None:
     """
     if len(question) > _LONGEST:
         return None
-    asked = plain_text(question)
+    text = plain_text(question)
     for pattern in _patterns():
-        if (match := pattern.whole.fullmatch(asked)) is not None:
+        if (match := pattern.whole.fullmatch(text)) is not None:
             return OverviewQuestion(pattern.kind, pattern.words, match.groupdict().get("what") or "")
     return None
 

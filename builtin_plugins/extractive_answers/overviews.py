@@ -30,41 +30,41 @@ _WORD = re.compile(r"\w+")
 _LITTLE = frozenset(["the", "a", "an", "of", "our", "my", "this", "that", "file", "document"])
 
 
-async def answer_overview(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
+async def answer_overview(question: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
     """The answer to a question about the documents themselves; None to a summary of what is none of them."""
-    if asked.kind == "summary":
-        return await _summary(asked, shelf)
-    if asked.kind == "changes":
-        return await _changes(asked, shelf)
-    return await _contents(asked, shelf)
+    if question.kind == "summary":
+        return await _summary(question, shelf)
+    if question.kind == "changes":
+        return await _changes(question, shelf)
+    return await _contents(question, shelf)
 
 
-async def _contents(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
+async def _contents(question: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
     """How many documents there are, of each kind if there are several, and what the newest begin with."""
-    kinds, words = await shelf.kinds(), asked.words
+    kinds, words = await shelf.kinds(), question.words
     each = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()) if len(kinds) > 1 else ""
     number = f"{words.number}: {kinds.total()}" + (f" ({each})" if each else "")
     if not kinds:
-        return DocumentOverview(asked.kind, f"{number}.{_reason(asked, shelf)}")
+        return DocumentOverview(question.kind, f"{number}.{_reason(question, shelf)}")
     listed, passages = await _listed(shelf, lambda document, beginning: f"{document.name}: {beginning}")
-    return DocumentOverview(asked.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
+    return DocumentOverview(question.kind, "\n".join([f"{number}. {words.contents}:", *listed]), passages)
 
 
-async def _changes(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
+async def _changes(question: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview:
     """The documents that are new or were replaced last, with the day and the version."""
 
     def line(document: ShelvedDocument, _: str) -> str:
-        version = f" ({asked.words.version} {document.version})" if document.version > 1 else ""
+        version = f" ({question.words.version} {document.version})" if document.version > 1 else ""
         return f"{document.name}, {document.uploaded_at:%Y-%m-%d}{version}"
 
     listed, passages = await _listed(shelf, line)
-    first = f"{asked.words.changes}:{'' if listed else _reason(asked, shelf)}"
-    return DocumentOverview(asked.kind, "\n".join([first, *listed]), passages)
+    first = f"{question.words.changes}:{'' if listed else _reason(question, shelf)}"
+    return DocumentOverview(question.kind, "\n".join([first, *listed]), passages)
 
 
-def _reason(asked: OverviewQuestion, shelf: DocumentShelf) -> str:
+def _reason(question: OverviewQuestion, shelf: DocumentShelf) -> str:
     """Why there may be no document: the question's filter."""
-    return f" {asked.words.filtered}" if shelf.is_filtered else ""
+    return f" {question.words.filtered}" if shelf.is_filtered else ""
 
 
 async def _listed(
@@ -81,12 +81,12 @@ async def _listed(
     return lines, passages
 
 
-async def _summary(asked: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
+async def _summary(question: OverviewQuestion, shelf: DocumentShelf) -> DocumentOverview | None:
     """The first sentence, then each heading with what stands first below it; None without such a document."""
-    document = await _named(_words(asked.subject), shelf)
+    document = await _named(_words(question.subject), shelf)
     if document is None:
         return None
-    lines, passages = [f"{asked.words.summary} {document.name}:"], list[Passage]()
+    lines, passages = [f"{question.words.summary} {document.name}:"], list[Passage]()
     for passage in await shelf.opening(document, _READ):
         sections = list(_sections(passage, is_first=not passages))
         if not sections or len(lines) > _SECTIONS:
@@ -131,14 +131,14 @@ def _beginning(passage: QuotablePassage) -> str:
 def _sections(passage: QuotablePassage, *, is_first: bool) -> Iterator[str]:
     """Each heading of a passage with the sentence below it; of the first passage, its first sentence, too."""
     under: str | None = None
-    for one in passage.sentences:
-        if one.is_heading:
-            under = one.text
+    for sentence in passage.sentences:
+        if sentence.is_heading:
+            under = sentence.text
         elif under is not None:
-            yield _short(f"{under.rstrip(' :.')}: {one.text}")
+            yield _short(f"{under.rstrip(' :.')}: {sentence.text}")
             under, is_first = None, False
         elif is_first:
-            yield _short(one.text)
+            yield _short(sentence.text)
             is_first = False
 
 

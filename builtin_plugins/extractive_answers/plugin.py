@@ -30,5 +30,5 @@ class ExtractiveAnswersPlugin(Plugin):
     async def answer_overview(
         self, question: str, open_shelf: Callable[[], DocumentShelf]
     ) -> DocumentOverview | None:
-        asked = overview_question(question)
-        return None if asked is None else await answer_overview(asked, open_shelf())
+        overview = overview_question(question)
+        return None if overview is None else await answer_overview(overview, open_shelf())

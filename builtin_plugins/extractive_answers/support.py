@@ -37,27 +37,27 @@ class Signs:
     foreign: float
 
     @classmethod
-    def read(cls, asked: AskedWords, passages: Sequence[QuotablePassage], quoted: int, text: str) -> Signs:
+    def read(cls, question: AskedWords, passages: Sequence[QuotablePassage], quoted: int, text: str) -> Signs:
         """The signs of an answer from the passage `quoted`, by its index, whose sentences are `text`."""
         near, home = [one.passage.near or 0.0 for one in passages], passages[quoted]
-        said = bare_text(text)
+        bare = bare_text(text)
         others = [
             near[at]
             for at, one in enumerate(passages)
-            if at != quoted and not _says_same(one.passage, home.passage, said)
+            if at != quoted and not _says_same(one.passage, home.passage, bare)
         ]
         return cls(
             near=near[0],
             lead=min(_MOST_LEAD, near[quoted] - max(others, default=_UNRELATED)),
-            coverage=len(home.words) / max(1, len(asked.words)),
-            unnamed=_unnamed(asked, passages, translated=home.is_foreign),
-            foreign=_foreign(asked, home),
+            coverage=len(home.words) / max(1, len(question.words)),
+            unnamed=_unnamed(question, passages, translated=home.is_foreign),
+            foreign=_foreign(question, home),
         )
 
 
-def _says_same(one: Passage, home: Passage, said: str) -> bool:
+def _says_same(passage: Passage, home: Passage, text: str) -> bool:
     """Whether a passage of another document has this text, too."""
-    return one.document_id != home.document_id and said in bare_text(one.text)
+    return passage.document_id != home.document_id and text in bare_text(passage.text)
 
 
 def support_of(signs: Signs) -> float:
@@ -80,19 +80,19 @@ def _probability(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-logit))
 
 
-def _foreign(asked: AskedWords, home: QuotablePassage) -> float:
+def _foreign(question: AskedWords, home: QuotablePassage) -> float:
     """A question of few words is near a passage in another language by chance."""
     if not home.is_foreign:
         return 0.0
-    return min(1.0, max(0.0, home.passage.near or 0.0) / _CLEARLY) * min(1.0, len(asked.words) / _TELLING)
+    return min(1.0, max(0.0, home.passage.near or 0.0) / _CLEARLY) * min(1.0, len(question.words) / _TELLING)
 
 
-def _unnamed(asked: AskedWords, passages: Sequence[QuotablePassage], *, translated: bool) -> float:
+def _unnamed(question: AskedWords, passages: Sequence[QuotablePassage], *, translated: bool) -> float:
     """The share of names that are missing; one code or number is enough for all.
 
     In a translation, only those count: names are spelled differently there.
     """
-    missing = asked.names.difference(*(one.names for one in passages))
+    missing = question.names.difference(*(one.names for one in passages))
     if any(char.isdigit() for one in missing for char in one):
         return 1.0
-    return 0.0 if translated or not missing else len(missing) / len(asked.names)
+    return 0.0 if translated or not missing else len(missing) / len(question.names)

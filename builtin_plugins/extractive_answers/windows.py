@@ -35,11 +35,11 @@ class Window:
 class Rarity:
     """The weights of a question's words: the fewer of the sentences have one, the more it counts."""
 
-    def __init__(self, asked: AskedWords, passages: Sequence[QuotablePassage]) -> None:
+    def __init__(self, question: AskedWords, passages: Sequence[QuotablePassage]) -> None:
         sentences = [one for passage in passages for one in passage.sentences]
         count, having = len(sentences), Counter(word for one in sentences for word in one.words)
         self._weights = [
-            math.log1p((count - having[at] + 0.5) / (having[at] + 0.5)) for at in range(len(asked.words))
+            math.log1p((count - having[at] + 0.5) / (having[at] + 0.5)) for at in range(len(question.words))
         ]
         self._total = sum(self._weights) or 1.0
 
@@ -85,22 +85,22 @@ def _windows(
     rarity: Rarity, at: int, passage: QuotablePassage, rank: float, longest: int
 ) -> Iterator[Window]:
     sentences = passage.sentences
-    has_text = any(not one.is_heading for one in sentences)
+    has_text = any(not sentence.is_heading for sentence in sentences)
     for first, begin in enumerate(sentences):
         if begin.is_heading and has_text:
             continue
         length, words, peak, each = 0, frozenset[int](), 0.0, 0.0
         for last in range(first, len(sentences)):
-            one = sentences[last]
-            is_apart = one.stands_alone or begin.stands_alone or one.page != begin.page
-            ends = is_apart or (one.is_heading and has_text)
-            if last > first and (ends or length + one.length > longest):
+            sentence = sentences[last]
+            is_apart = sentence.stands_alone or begin.stands_alone or sentence.page != begin.page
+            ends = is_apart or (sentence.is_heading and has_text)
+            if last > first and (ends or length + sentence.length > longest):
                 break
-            length += one.length
-            words |= one.words
-            own = rarity.share(one.words)
+            length += sentence.length
+            words |= sentence.words
+            own = rarity.share(sentence.words)
             each += own
-            peak = max(peak, own + rarity.share(one.context))
+            peak = max(peak, own + rarity.share(sentence.context))
             share = rarity.share(words)
             used = min(length, longest) / longest
             yield Window(at, first, last, peak + share + _RANK * rank + _EACH * each + _LENGTH * used, share)
@@ -111,9 +111,9 @@ def text_of(window: Window, passages: Sequence[QuotablePassage]) -> str:
     return " ".join(one.text for one in _sentences(window, passages))
 
 
-def _repeats(one: Window, other: Window, passages: Sequence[QuotablePassage]) -> bool:
+def _repeats(window: Window, other: Window, passages: Sequence[QuotablePassage]) -> bool:
     """Whether two windows share a sentence, as the passages of a document overlap, and mails are quoted."""
-    return not {bare_text(each.text) for each in _sentences(one, passages)}.isdisjoint(
+    return not {bare_text(each.text) for each in _sentences(window, passages)}.isdisjoint(
         bare_text(each.text) for each in _sentences(other, passages)
     )
 

@@ -24,7 +24,7 @@ from .endpoint import ENDPOINT, RESULTS, SparqlEndpoint
 from .errors import QueryTooExpensive
 from .live import RDF_GRAPHS
 from .query_slots import QUERY_TURNS
-from .rows import seen
+from .rows import visible_graphs
 from .settings import RdfSettings
 
 _OUTPUT = 32 * 1024 * 1024
@@ -56,8 +56,8 @@ async def _ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
         return await _ask_endpoint(platform, endpoint, sight, task)
     async with platform.resource(RDF_GRAPHS).snapshot(sight) as (snapshot, merged):
         task["merged"] = merged
-        found = await _work(platform, _ANSWER, task, snapshot)
-    return SparqlAnswer(found.get("results"), found.get("graph"), found["truncated"])
+        answer = await _work(platform, _ANSWER, task, snapshot)
+    return SparqlAnswer(answer.get("results"), answer.get("graph"), answer["truncated"])
 
 
 async def _work(platform: Platform, target: str, task: dict[str, Any], *folders: Path) -> dict[str, Any]:
@@ -65,18 +65,18 @@ async def _work(platform: Platform, target: str, task: dict[str, Any], *folders:
     job = platform.scratch.new(".json")
     try:
         await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")
-        found = await call_child(platform, target, *folders, job)
+        answer = await call_child(platform, target, *folders, job)
     finally:
         await asyncio.to_thread(job.unlink, missing_ok=True)
-    if "refused" in found:
-        raise Unprocessable.field(("body", "query"), str(found["refused"]))
-    return found
+    if "refused" in answer:
+        raise Unprocessable.field(("body", "query"), str(answer["refused"]))
+    return answer
 
 
 async def _ask_endpoint(
     platform: Platform, endpoint: SparqlEndpoint, sight: GraphSight, task: dict[str, Any]
 ) -> SparqlAnswer:
-    graphs = await platform.database.snapshot(seen, sight)
+    graphs = await platform.database.snapshot(visible_graphs, sight)
     names = [one.name for one in graphs]
     read = await _work(platform, _READ, {**task, "graphs": names})
     await endpoint.bring(graphs)
@@ -103,19 +103,19 @@ async def call_child(platform: Platform, target: str, *arguments: Path | str | i
     Raises QueryTooExpensive, Unavailable.
     """
     places = [str(one.absolute()) for one in arguments if isinstance(one, Path)]
-    given = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
+    call_arguments = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
     settings = platform.settings_of(RdfSettings)
     seconds = settings.sparql_seconds
     limits = ChildLimits(settings.sparql_memory_mb, seconds, seconds, output_bytes=_OUTPUT)
     try:
-        found: dict[str, Any] = await platform.resource(RDF_CHILDREN).call(
-            target, *given, limits=limits, reach=Reach(places)
+        answer: dict[str, Any] = await platform.resource(RDF_CHILDREN).call(
+            target, *call_arguments, limits=limits, reach=Reach(places)
         )
     except ChildFailed as error:
         if error.reason in _TOO_MUCH:
             raise QueryTooExpensive(_TOO_MUCH[error.reason]) from None
         raise Unavailable("The RDF request failed") from None
-    return found
+    return answer
 
 
 _TOO_MUCH = {

@@ -31,12 +31,12 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
     if "refused" in read:
         return read
     try:
-        found = store.query(
+        solutions = store.query(
             checked.text,
             default_graph=[ox.NamedNode(name) for name in read["default"]],
             named_graphs=[ox.NamedNode(name) for name in read["named"]],
         )
-        return _answer(found, checked.form, task["format"], task["rows"])
+        return _answer(solutions, checked.form, task["format"], task["rows"])
     except SyntaxError as error:
         return {"refused": reason_of(error)}
     except ValueError as error:
@@ -55,8 +55,8 @@ def read_query(job: str) -> dict[str, Any]:
     checked = _checked(task["query"])
     if isinstance(checked, str):
         return {"refused": checked}
-    found = _dataset(checked, task["graphs"], lambda: task["graphs"])
-    return {"text": checked.text, "form": checked.form, **found}
+    dataset = _dataset(checked, task["graphs"], lambda: task["graphs"])
+    return {"text": checked.text, "form": checked.form, **dataset}
 
 
 def _checked(query: str) -> Checked | str:
@@ -71,8 +71,8 @@ def _checked(query: str) -> Checked | str:
 
 def _documents(store: Any, merged: Sequence[str]) -> list[str]:
     """The graphs of the documents that merged graphs consist of."""
-    wanted = set(merged)
-    return [name for name, owner in read_marks(store, OWNER).items() if name in wanted or owner in wanted]
+    graphs = set(merged)
+    return [name for name, owner in read_marks(store, OWNER).items() if name in graphs or owner in graphs]
 
 
 def _dataset(checked: Checked, merged: list[str], documents: Callable[[], list[str]]) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def _dataset(checked: Checked, merged: list[str], documents: Callable[[], list[s
     if not checked.asks_graphs and checked.default is None:
         return {"default": merged, "named": []}
     allowed = documents()
-    asked = {*(checked.default or ()), *(checked.named or ())}
-    hidden = sorted(asked.difference(allowed))
+    from_graphs = {*(checked.default or ()), *(checked.named or ())}
+    hidden = sorted(from_graphs.difference(allowed))
     if hidden:
         return {"refused": f"FROM names a graph that you can't see: {hidden[0]}"}
     named = (allowed if checked.named is None else checked.named) if checked.asks_graphs else []
     return {"default": merged if checked.default is None else checked.default, "named": named}
 
 
-def _answer(solutions: Any, form: str, wanted: str, most: int) -> dict[str, Any]:
+def _answer(solutions: Any, form: str, media_type: str, most: int) -> dict[str, Any]:
     import pyoxigraph as ox
 
     if form == "ASK":
@@ -102,8 +102,8 @@ def _answer(solutions: Any, form: str, wanted: str, most: int) -> dict[str, Any]
         results = {"head": {"vars": variables}, "results": {"bindings": bindings}}
         return {"results": results, "truncated": len(rows) > most}
     triples = list(islice(solutions, most + 1))
-    made = ox.serialize(triples[:most], format=ox.RdfFormat.from_media_type(wanted))
-    return {"graph": (made or b"").decode(), "truncated": len(triples) > most}
+    data = ox.serialize(triples[:most], format=ox.RdfFormat.from_media_type(media_type))
+    return {"graph": (data or b"").decode(), "truncated": len(triples) > most}
 
 
 def _binding(row: Any, variables: list[str]) -> dict[str, Any]:
@@ -118,11 +118,11 @@ def _term(term: Any) -> dict[str, Any]:
     if isinstance(term, ox.BlankNode):
         return {"type": "bnode", "value": term.value}
     if isinstance(term, ox.Literal):
-        made = {"type": "literal", "value": term.value}
+        literal = {"type": "literal", "value": term.value}
         if term.language:
-            made["xml:lang"] = term.language
+            literal["xml:lang"] = term.language
         elif term.datatype.value != "http://www.w3.org/2001/XMLSchema#string":
-            made["datatype"] = term.datatype.value
-        return made
+            literal["datatype"] = term.datatype.value
+        return literal
     parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
     return {"type": "triple", "value": {name: _term(part) for name, part in parts.items()}}

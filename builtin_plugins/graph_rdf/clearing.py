@@ -36,14 +36,14 @@ class Clearing:
         self._clear = clear
         self._clock = clock
         self._pause = pause
-        self._wanted = False
+        self._is_due = False
         self._awake = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def note(self, _graph: str = "") -> None:
         """Note that a graph was replaced or dropped."""
-        self._wanted = True
+        self._is_due = True
         self._awake.set()
         if (self._task is None or self._task.done()) and not self._ending.is_set():
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -60,7 +60,7 @@ class Clearing:
         while await self._awake.wait():
             self._awake.clear()
             started = self._clock()
-            if not self._wanted or await self._succeeds(delay):
+            if not self._is_due or await self._succeeds(delay):
                 rest, delay = _REST * (self._clock() - started), _FIRST_DELAY
             else:
                 rest, delay = delay, min(2 * delay, _LONGEST_DELAY)
@@ -71,11 +71,11 @@ class Clearing:
 
     async def _succeeds(self, delay: float) -> bool:
         """Clear once; returns whether that succeeded."""
-        self._wanted = False
+        self._is_due = False
         try:
             await self._clear()
         except Exception as error:  # boundary: deleted data must be removed, whatever failed
-            self._wanted = True
+            self._is_due = True
             log.warning(
                 "deleted graphs could not be removed from %s (%s); nobody can query them; trying again "
                 "in %d s",

@@ -58,10 +58,10 @@ class SparqlEndpoint:
     async def bring(self, graphs: Sequence[VisibleGraph]) -> None:
         """Bring the listed graphs on the server up to date. Raises Unavailable."""
         async with self._turn:
-            known = await self._stamps()
-            for one in graphs:
-                if known.get(one.name) != one.stamp:
-                    await self._put(one)
+            stamps = await self._stamps()
+            for graph in graphs:
+                if stamps.get(graph.name) != graph.stamp:
+                    await self._put(graph)
 
     async def ask(self, query: str, default: Sequence[str], named: Sequence[str], accept: str) -> bytes:
         """The answer to a checked query over these graphs. Raises Unavailable, Unprocessable."""
@@ -103,9 +103,9 @@ class SparqlEndpoint:
     async def _clear(self) -> None:
         """Remove deleted graphs from the server. Raises Unavailable."""
         async with self._turn:
-            known = await self._platform.database.read(there)
+            current = await self._platform.database.read(there)
             for name, stamp in (await self._stamps()).items():
-                if (name, stamp) not in known:
+                if (name, stamp) not in current:
                     await self._send("DELETE", self._graph_url(name), "", "text/plain", "*/*")
 
     async def _send(self, method: str, url: str, body: str | bytes, kind: str, accept: str) -> bytes:

@@ -40,7 +40,7 @@ def _ids(session: Session, sight: GraphSight, query: schemas.ExportQuery) -> Seq
     return session.scalars(select(Graph.id).where(where).order_by(Graph.id)).all()
 
 
-async def _pieces(caller: Caller, ids: Sequence[int], wanted: str) -> AsyncIterator[bytes]:
+async def _pieces(caller: Caller, ids: Sequence[int], format_name: str) -> AsyncIterator[bytes]:
     """All formats can be written part by part: JSON-LD as elements of one array."""
     first = True
     for graph_id in ids:
@@ -48,24 +48,24 @@ async def _pieces(caller: Caller, ids: Sequence[int], wanted: str) -> AsyncItera
         if rows is None:
             continue
         left = quads(rows)
-        while text := await asyncio.to_thread(_written, left, wanted):
-            if wanted == "json-ld":
+        while text := await asyncio.to_thread(_written, left, format_name):
+            if format_name == "json-ld":
                 text = (b"[" if first else b",") + text.strip().removeprefix(b"[").removesuffix(b"]")
             first = False
             yield text
-    if wanted == "json-ld":
+    if format_name == "json-ld":
         yield b"[]" if first else b"]"
 
 
-def _written(left: Iterator[Any], wanted: str) -> bytes:
+def _written(left: Iterator[Any], format_name: str) -> bytes:
     """The next statements; empty when there are none left."""
     import pyoxigraph as ox
 
-    found = list(islice(left, _STATEMENTS))
-    if not found:
+    statements = list(islice(left, _STATEMENTS))
+    if not statements:
         return b""
-    kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[wanted])
-    named = wanted != "turtle"
-    items = found if named else [quad.triple for quad in found]
-    prefixes = PREFIXES if wanted == "turtle" else None
+    kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[format_name])
+    named = format_name != "turtle"
+    items = statements if named else [quad.triple for quad in statements]
+    prefixes = PREFIXES if format_name == "turtle" else None
     return ox.serialize(items, format=kind, prefixes=prefixes) or b""

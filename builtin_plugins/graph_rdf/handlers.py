@@ -36,13 +36,13 @@ async def sparql(ctx: Context, body: schemas.SparqlRequest) -> web.StreamRespons
     true`).
     """
     accepted = ctx.request.headers.get("Accept", "")
-    wanted = next((media_type for media_type in _GRAPHS if media_type in accepted), _GRAPHS[0])
-    found = await asking.ask(ctx.caller, body.query, wanted)
-    cut = {"X-Truncated": "true"} if found.truncated else {}
-    if found.results is not None:
+    media_type = next((media_type for media_type in _GRAPHS if media_type in accepted), _GRAPHS[0])
+    answer = await asking.ask(ctx.caller, body.query, media_type)
+    cut = {"X-Truncated": "true"} if answer.truncated else {}
+    if answer.results is not None:
         headers = {**cut, "Content-Type": _RESULTS} if _RESULTS in accepted else cut
-        return Answer(schemas.SparqlResults(**found.results, truncated=found.truncated), headers=headers)
-    return web.Response(text=found.graph or "", content_type=wanted, charset="utf-8", headers=cut)
+        return Answer(schemas.SparqlResults(**answer.results, truncated=answer.truncated), headers=headers)
+    return web.Response(text=answer.graph or "", content_type=media_type, charset="utf-8", headers=cut)
 
 
 @routes.get(

@@ -25,12 +25,12 @@ async def take_in(caller: Caller, request: ImportRequest) -> Constructed:
     try:
         await asyncio.to_thread(file.write_text, request.content, encoding="utf-8")
         async with platform.resource(QUERY_TURNS).turn(caller.principal.subject):
-            found = await call_child(platform, _READ, file, request.format, _MOST_STATEMENTS)
+            content = await call_child(platform, _READ, file, request.format, _MOST_STATEMENTS)
     finally:
         await asyncio.to_thread(file.unlink, missing_ok=True)
-    if "refused" in found:
-        raise Unprocessable.field(("body", "content"), str(found["refused"]))
+    if "refused" in content:
+        raise Unprocessable.field(("body", "content"), str(content["refused"]))
     try:
-        return await store_statements(caller, request.document_id, found, request.title, request.source)
+        return await store_statements(caller, request.document_id, content, request.title, request.source)
     except NothingStated:
         raise Unprocessable.field(("body", "content"), "has no statement between two named things") from None

@@ -23,7 +23,7 @@ from kernel.sdk.operations import Reach
 from . import row_file
 from .children import RDF_CHILDREN
 from .clearing import Clearing
-from .rows import GraphRows, VisibleGraph, holdings, rows_of_several, seen, there
+from .rows import GraphRows, VisibleGraph, holdings, rows_of_several, there, visible_graphs
 from .store import BROKEN, Inventory, RdfStore, discard_unused, holds
 from .triples import lines
 
@@ -126,13 +126,13 @@ class LiveRdf:
         """The last snapshot, if it is up to date for `sight`: writing other graphs then delays nobody."""
         if sight is None or self._snapshot is None:
             return None
-        wanted = await self._platform.database.read(holdings, sight)
+        visible = await self._platform.database.read(holdings, sight)
         place = self._snapshot
         if place is None or not await asyncio.to_thread(place.exists):
             return None
-        if place is not self._snapshot or not holds(self._in_snapshot, wanted):
+        if place is not self._snapshot or not holds(self._in_snapshot, visible):
             return None
-        return self._read_by_one_more(place, [one.owner for one in wanted])
+        return self._read_by_one_more(place, [one.owner for one in visible])
 
     def _read_by_one_more(self, place: Path, merged: list[str]) -> tuple[Path, list[str]]:
         self._readers[place] = self._readers.get(place, 0) + 1
@@ -187,10 +187,10 @@ class LiveRdf:
 
         None if some graphs were removed and there may be more.
         """
-        wanted = await self._platform.database.read(holdings, sight)
-        if holds(store.inventory(), wanted):
-            return [one.owner for one in wanted]
-        graphs = await self._platform.database.snapshot(seen, sight)
+        visible = await self._platform.database.read(holdings, sight)
+        if holds(store.inventory(), visible):
+            return [one.owner for one in visible]
+        graphs = await self._platform.database.snapshot(visible_graphs, sight)
         if store.outgrown(graphs) and await self._drop_some(store):
             return None
         stale = store.stale(graphs)
@@ -226,12 +226,12 @@ class LiveRdf:
             left = len(graphs) - at
             self._work = f"The graphs are being written to the RDF store ({left:,} left)"
             self._seconds_left = round(_SOON + (time.monotonic() - began) / (at or 1) * left)
-            found = await self._rows({one.id: one for one in graphs[at : at + _GRAPHS_AT_ONCE]})
-            size = sum(len(rows.entities) + len(rows.relations) for rows in found.values())
-            if len(found) > _MOST_HERE or size > _LARGEST_HERE:
-                await self._fill(store, found)
+            rows_by_graph = await self._rows({one.id: one for one in graphs[at : at + _GRAPHS_AT_ONCE]})
+            size = sum(len(rows.entities) + len(rows.relations) for rows in rows_by_graph.values())
+            if len(rows_by_graph) > _MOST_HERE or size > _LARGEST_HERE:
+                await self._fill(store, rows_by_graph)
             else:
-                await self._do(_put, store, found)
+                await self._do(_put, store, rows_by_graph)
 
     async def _fill(self, store: RdfStore, graphs: Mapping[VisibleGraph, GraphRows]) -> None:
         """Let a low-priority child process write these graphs."""
@@ -250,12 +250,12 @@ class LiveRdf:
 
     async def _rows(self, graphs: Mapping[int, VisibleGraph]) -> dict[VisibleGraph, GraphRows]:
         """The rows of the graphs that still exist, with their current states."""
-        ids, found = list(graphs), {}
+        ids, rows_by_graph = list(graphs), {}
         for at in range(0, len(ids), _ROWS_AT_ONCE):
             part = ids[at : at + _ROWS_AT_ONCE]
             for rows in await self._platform.database.snapshot(rows_of_several, part):
-                found[replace(graphs[rows.graph.id], stamp=rows.graph.stamp)] = rows
-        return found
+                rows_by_graph[replace(graphs[rows.graph.id], stamp=rows.graph.stamp)] = rows
+        return rows_by_graph
 
     async def _release(self, place: Path) -> None:
         self._readers[place] -= 1
@@ -273,8 +273,8 @@ class LiveRdf:
             async with self._turn:
                 more = self._store is not None and await self._drop_some(self._store)
         async with self._turn:
-            known = await self._platform.database.read(there)
-            await asyncio.to_thread(discard_unused, self._folder, known)
+            current = await self._platform.database.read(there)
+            await asyncio.to_thread(discard_unused, self._folder, current)
         await self._renew()
 
     async def _drop_some(self, store: RdfStore) -> bool:

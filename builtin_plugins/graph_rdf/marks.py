@@ -16,8 +16,8 @@ def read_marks(store: Any, predicate: str) -> dict[str, str]:
     """The values of this predicate, by graph."""
     import pyoxigraph as ox
 
-    found = store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
-    return {quad.subject.value: quad.object.value for quad in found}
+    quads = store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
+    return {quad.subject.value: quad.object.value for quad in quads}
 
 
 def mark(subject: str, predicate: str, text: str) -> Any:

@@ -82,13 +82,13 @@ def _check(text: str) -> Checked:
 
 def reason_of(error: SyntaxError) -> str:
     """Oxigraph's syntax error, without the list of everything that its grammar would accept."""
-    place, _, wanted = str(error).removeprefix("error at ").partition(": expected ")
+    place, _, expected = str(error).removeprefix("error at ").partition(": expected ")
     line, _, column = place.partition(":")
     if not (line.isdecimal() and column.isdecimal()):
         return "not a SPARQL query"
-    said = [one for one in wanted.removeprefix("one of ").split(", ") if _SENTENCE.fullmatch(one)]
+    sentences = [one for one in expected.removeprefix("one of ").split(", ") if _SENTENCE.fullmatch(one)]
     where = f"not a SPARQL query: line {line}, column {column}"
-    return f"{where}: {'; '.join(said)}" if said else where
+    return f"{where}: {'; '.join(sentences)}" if sentences else where
 
 
 def _parsed(text: str) -> tuple[Any, Any]:
@@ -136,9 +136,9 @@ def _character(escape: re.Match[str]) -> str:
 def _nodes(node: Any) -> Iterator[Any]:
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        yield one
-        if isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list | tuple) or hasattr(one, "asList"):
-            waiting += list(one)
+        item = waiting.pop()
+        yield item
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list | tuple) or hasattr(item, "asList"):
+            waiting += list(item)

@@ -38,7 +38,7 @@ _LONGEST_LABEL = 32
 _HEAVIEST = 1e6
 
 
-def read(file: str, wanted: str, most: int) -> dict[str, Any]:
+def read(file: str, format_name: str, most: int) -> dict[str, Any]:
     """Read a file.
 
     `things` are lists of key, name and label. `statements` are lists of subject, predicate, object and
@@ -47,16 +47,16 @@ def read(file: str, wanted: str, most: int) -> dict[str, Any]:
     """
     import pyoxigraph as ox
 
-    found: list[Any] = []
+    statements: list[Any] = []
     try:
-        kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[wanted])
+        kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[format_name])
         for quad in ox.parse(Path(file).read_bytes(), format=kind):
-            found.append(quad)
-            if len(found) > most:
+            statements.append(quad)
+            if len(statements) > most:
                 return {"refused": f"has more than {most} statements; import it in parts"}
     except (SyntaxError, ValueError, OSError) as error:
-        return {"refused": f"is not valid {wanted}: {str(error)[:300]}"}
-    answer = _Content(found).answer()
+        return {"refused": f"is not valid {format_name}: {str(error)[:300]}"}
+    answer = _Content(statements).answer()
     if any("\x00" in text for text in _texts(answer)):
         return {
             "refused": "has a name with a NUL character, which may be written as \\u0000 or %00; remove it"
@@ -106,13 +106,13 @@ class _Content:
 
     def _plain(self) -> Iterator[list[Any]]:
         """Other statements between two named things, unless a reified one says the same."""
-        said = {
+        reified = {
             tuple(parts.get(f"{RDF}{one}") for one in _PARTS)
             for term, parts in self._about.items()
             if f"{RDF}Statement" in self._types.get(term, ())
         }
         for quad in self._statements:
-            if (quad.subject, quad.predicate, quad.object) in said or self._is_ours(quad.subject):
+            if (quad.subject, quad.predicate, quad.object) in reified or self._is_ours(quad.subject):
                 continue
             if not quad.predicate.value.startswith((RDF, VOCABULARY)):
                 yield from self._statement(quad.subject, quad.predicate.value, quad.object, 1.0)
@@ -139,19 +139,19 @@ class _Content:
     def _entity_row(self, term: Any) -> list[str]:
         name = self._names[term]
         label = self._about.get(term, {}).get(f"{VOCABULARY}label")
-        known = (_LABELS.get(_local(one)) for one in sorted(self._types.get(term, ())))
-        found = label.value if label is not None else next((one for one in known if one), NOUN_PHRASE)
+        labels = (_LABELS.get(_local(one)) for one in sorted(self._types.get(term, ())))
+        text = label.value if label is not None else next((one for one in labels if one), NOUN_PHRASE)
         key = key_of(names.entity_key(getattr(term, "value", "")) or name)
-        return [key, name, found[:_LONGEST_LABEL]]
+        return [key, name, text[:_LONGEST_LABEL]]
 
 
 def _number(term: Any) -> float:
     """A weight; 1 if it isn't a number."""
     try:
-        found = float(term.value) if term is not None else 1.0
+        weight = float(term.value) if term is not None else 1.0
     except ValueError:
         return 1.0
-    return found if 0 < found < _HEAVIEST else 1.0
+    return weight if 0 < weight < _HEAVIEST else 1.0
 
 
 def _names(statements: list[Any]) -> dict[Any, str]:

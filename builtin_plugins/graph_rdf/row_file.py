@@ -15,9 +15,9 @@ from .rows import GraphRows, VisibleGraph
 def write(file: Path, graphs: Mapping[VisibleGraph, GraphRows]) -> None:
     """Write a line for each graph: its `VisibleGraph`, and its parts, each with its column names."""
     with file.open("w", encoding="utf-8") as lines:
-        for one, rows in graphs.items():
+        for graph, rows in graphs.items():
             parts = [_part(part) for part in (rows.passages, rows.entities, rows.aliases, rows.relations)]
-            json.dump([astuple(one), _part([rows.graph]), *parts], lines, separators=(",", ":"))
+            json.dump([astuple(graph), _part([rows.graph]), *parts], lines, separators=(",", ":"))
             lines.write("\n")
 
 
@@ -36,5 +36,5 @@ def _part(rows: Any) -> Any:
 def _rows(part: Any) -> list[Any]:
     if not part:
         return []
-    made = namedtuple("Row", part[0])  # type: ignore[misc]
-    return [made(*values) for values in part[1:]]
+    row_type = namedtuple("Row", part[0])  # type: ignore[misc]
+    return [row_type(*values) for values in part[1:]]

@@ -44,7 +44,7 @@ class GraphRows:
     relations: Sequence[Any]
 
 
-def seen(session: Session, sight: GraphSight, kb_id: str | None = None) -> list[VisibleGraph]:
+def visible_graphs(session: Session, sight: GraphSight, kb_id: str | None = None) -> list[VisibleGraph]:
     """The visible graphs, oldest first; only those of a knowledge base if one is given."""
     where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
     columns = (Graph.id, Graph.maker, Graph.document_id, Graph.stamp, Graph.knowledge_base_id)
@@ -91,10 +91,10 @@ def rows_of_several(session: Session, graph_ids: Sequence[int]) -> list[GraphRow
 
 def _by_graph(session: Session, table: Any, order: Any, graph_ids: Sequence[int]) -> dict[int, list[Any]]:
     columns = [column for column in table.__table__.columns if column.name != "text"]
-    found: dict[int, list[Any]] = {}
+    rows_by_graph: dict[int, list[Any]] = {}
     for row in session.execute(select(*columns).where(table.graph_id.in_(graph_ids)).order_by(order)):
-        found.setdefault(row.graph_id, []).append(row)
-    return found
+        rows_by_graph.setdefault(row.graph_id, []).append(row)
+    return rows_by_graph
 
 
 _ORDERS = {

@@ -46,9 +46,9 @@ BROKEN = (OSError, ValueError, RuntimeError)
 Inventory = Mapping[str, tuple[int, int]]
 
 
-def holds(inventory: Inventory, wanted: Iterable[VisibleGraphs]) -> bool:
+def holds(inventory: Inventory, visible: Iterable[VisibleGraphs]) -> bool:
     """Whether exactly the wanted graphs of these owners are held, by number and state."""
-    return all(inventory.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
+    return all(inventory.get(one.owner, (0, 0)) == (one.count, one.seals) for one in visible)
 
 
 class RdfStore:
@@ -98,11 +98,11 @@ class RdfStore:
         shutil.rmtree(self.copy_place, ignore_errors=True)
         self._slot.handle.close()
 
-    def stale(self, wanted: Iterable[VisibleGraph]) -> list[VisibleGraph]:
+    def stale(self, graphs: Iterable[VisibleGraph]) -> list[VisibleGraph]:
         """Which of these graphs are missing here or in another state."""
         return [
             one
-            for one in wanted
+            for one in graphs
             if self._stamps.get(one.name) != one.stamp or self._owners.get(one.name) != one.owner
         ]
 
@@ -110,15 +110,15 @@ class RdfStore:
         """How many graphs of each owner are here now, and the sums of their seals."""
         return dict(self._sums)
 
-    def gone(self, known: Collection[tuple[str, str]]) -> list[str]:
+    def gone(self, current: Collection[tuple[str, str]]) -> list[str]:
         """The graphs here that are not among these, by name and state."""
-        return [name for name, stamp in self._stamps.items() if (name, stamp) not in known]
+        return [name for name, stamp in self._stamps.items() if (name, stamp) not in current]
 
     def outgrown(self, graphs: Sequence[VisibleGraph]) -> bool:
         """Whether an owner of these has other graphs here, too, or these in other states."""
-        wanted, owners = {(one.name, one.stamp) for one in graphs}, {one.owner for one in graphs}
+        states, owners = {(one.name, one.stamp) for one in graphs}, {one.owner for one in graphs}
         return any(
-            owner in owners and (name, self._stamps[name]) not in wanted
+            owner in owners and (name, self._stamps[name]) not in states
             for name, owner in self._owners.items()
         )
 
@@ -138,8 +138,8 @@ class RdfStore:
 
     def _partly(self, graphs: Sequence[VisibleGraph]) -> set[str]:
         """The owners of these that have other graphs here, too."""
-        wanted, owners = {one.name for one in graphs}, {one.owner for one in graphs}
-        return {owner for name, owner in self._owners.items() if owner in owners and name not in wanted}
+        names, owners = {one.name for one in graphs}, {one.owner for one in graphs}
+        return {owner for name, owner in self._owners.items() if owner in owners and name not in names}
 
     def start_over(self) -> None:
         """Empty the store. Raises OSError if files can't be removed."""
@@ -175,11 +175,11 @@ class RdfStore:
     def before_copy(self) -> Path | None:
         """A snapshot to copy to `copy_place`, which is emptied; None if the disk has no room for that."""
         _remove(self.copy_place)
-        made = self.snapshot()
-        size = sum(path.stat().st_size for path in made.iterdir())
-        if shutil.disk_usage(made).free >= _ROOM * size:
-            return made
-        shutil.rmtree(made)
+        folder = self.snapshot()
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        if shutil.disk_usage(folder).free >= _ROOM * size:
+            return folder
+        shutil.rmtree(folder)
         return None
 
     def take_copy(self) -> None:
@@ -192,12 +192,12 @@ class RdfStore:
     def put(self, graphs: Mapping[VisibleGraph, Sequence[str]]) -> None:
         """Store these graphs with their statements, as `triples.lines` writes them."""
         with self._writing():
-            for one in graphs:
-                self._forget(one.name)
+            for graph in graphs:
+                self._forget(graph.name)
             load(self._store, graphs)
-        for one in graphs:
-            self._stamps[one.name], self._owners[one.name] = one.stamp, one.owner
-            self._count(one.owner, one.stamp, 1)
+        for graph in graphs:
+            self._stamps[graph.name], self._owners[graph.name] = graph.stamp, graph.owner
+            self._count(graph.owner, graph.stamp, 1)
 
     def lend(self, names: Iterable[str]) -> Path:
         """Let another process write to the returned folder until `take_back`.
@@ -250,8 +250,8 @@ class RdfStore:
         """
         sayers = self._store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
         for other, sayer in zip(others, sayers, strict=False):
-            found = sayer.graph_name.value
-            if found != quad.graph_name.value and self._owners.get(found) == owner:
+            name = sayer.graph_name.value
+            if name != quad.graph_name.value and self._owners.get(name) == owner:
                 return True
             if _in(quad, other) in self._store:
                 return True
@@ -261,10 +261,10 @@ class RdfStore:
         """Make a snapshot of the store for other processes to read; returns its folder."""
         self._snapshots += 1
         self._snapshot_folder.mkdir(parents=True, exist_ok=True)
-        made = self._snapshot_folder / str(self._snapshots)
+        folder = self._snapshot_folder / str(self._snapshots)
         self._store.flush()
-        self._store.backup(str(made))
-        return made
+        self._store.backup(str(folder))
+        return folder
 
     @property
     def _snapshot_folder(self) -> Path:
@@ -287,9 +287,9 @@ def load(store: Any, graphs: Mapping[VisibleGraph, Sequence[str]]) -> None:
     )
     store.bulk_load(text.encode(), format=ox.RdfFormat.N_QUADS, lenient=True)
     store.extend(
-        said
+        quad
         for one in graphs
-        for said in (mark(one.name, STAMP, one.stamp), mark(one.name, OWNER, one.owner))
+        for quad in (mark(one.name, STAMP, one.stamp), mark(one.name, OWNER, one.owner))
     )
 
 
@@ -298,7 +298,7 @@ def fill(place: str, rows: str) -> bool:
     thousands of graphs take a core a minute.
     """
     store = _opened(Path(place))
-    load(store, {one: lines(found) for one, found in row_file.read(Path(rows))})
+    load(store, {one: lines(graph_rows) for one, graph_rows in row_file.read(Path(rows))})
     store.flush()
     return True
 
@@ -313,7 +313,7 @@ def copy(source: str, target: str) -> bool:
     Path(target).mkdir(exist_ok=True)
     if any(Path(target).iterdir()):
         raise FileExistsError(target)
-    made, reading = _opened(Path(target)), ox.Store.read_only(source)
+    new_store, reading = _opened(Path(target)), ox.Store.read_only(source)
     coming, going = os.pipe()
 
     def write() -> None:
@@ -322,14 +322,14 @@ def copy(source: str, target: str) -> bool:
 
     with ThreadPoolExecutor(1) as writers, os.fdopen(coming, "rb") as start:
         writing = writers.submit(write)
-        made.bulk_load(start, format=ox.RdfFormat.N_QUADS, lenient=True)
+        new_store.bulk_load(start, format=ox.RdfFormat.N_QUADS, lenient=True)
         writing.result()
-    made.remove(mark(STORE, SPENT, "yes"))
-    made.flush()
+    new_store.remove(mark(STORE, SPENT, "yes"))
+    new_store.flush()
     return True
 
 
-def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
+def discard_unused(folder: Path, current: Collection[tuple[str, str]]) -> None:
     """Remove unused stores that contain anything but these graphs and states.
 
     Raises OSError if one can't be removed.
@@ -343,15 +343,15 @@ def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
             _remove(lock.with_suffix(".snapshots"))
             _remove(lock.with_suffix(".copy"))
             place = lock.with_suffix("")
-            if place.exists() and not _holds_only(place, known):
+            if place.exists() and not _holds_only(place, current):
                 _remove(place)
 
 
-def _holds_only(place: Path, known: Collection[tuple[str, str]]) -> bool:
+def _holds_only(place: Path, current: Collection[tuple[str, str]]) -> bool:
     try:
         store = _opened(place)
         marked = read_marks(store, WRITING) or read_marks(store, SPENT)
-        return not marked and all(one in known for one in read_marks(store, STAMP).items())
+        return not marked and all(one in current for one in read_marks(store, STAMP).items())
     except BROKEN:
         return False
 

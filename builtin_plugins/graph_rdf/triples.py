@@ -33,8 +33,8 @@ def quads(rows: GraphRows) -> Iterator[Any]:
     graph = ox.NamedNode(names.graph(rows.graph.maker, rows.graph.document_id))
     node = cache(ox.NamedNode)  # most occur several times, and creating one validates the IRI
     for subject, predicate, value in _statements(rows):
-        made = node(value) if isinstance(value, Iri) else ox.Literal(value)
-        yield ox.Quad(node(subject), node(predicate), made, graph)
+        target = node(value) if isinstance(value, Iri) else ox.Literal(value)
+        yield ox.Quad(node(subject), node(predicate), target, graph)
 
 
 def lines(rows: GraphRows) -> list[str]:

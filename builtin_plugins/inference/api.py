@@ -62,8 +62,8 @@ class Embedded:
 
     def share_in(self, language: str | None) -> float:
         """The share of the vectors for a question in `language`, None for an unknown one."""
-        known = self.languages is None or language is None or language in self.languages
-        return self.meaning if known else min(self.meaning, self.elsewhere)
+        is_covered = self.languages is None or language is None or language in self.languages
+        return self.meaning if is_covered else min(self.meaning, self.elsewhere)
 
     def similarity(self, cosine: float) -> float:
         """Convert a cosine to a scale on which 0 is unrelated and 1 is the same text, whatever the model."""
@@ -171,7 +171,7 @@ async def embed(
 ) -> Embedded:
     """One vector for each text. Raises `refusal`, or what the answering plugin raises for clients."""
     try:
-        made = await platform.hooks.ask(
+        embedded = await platform.hooks.ask(
             embed_texts, platform=platform, model=model, texts=texts, purpose=purpose
         )
     except PlatformError:
@@ -179,13 +179,13 @@ async def embed(
     except Exception:  # boundary: another plugin's engine may fail in any way
         log.exception("embedding with '%s' failed", model)
         raise refusal(f"Embedding with '{model}' failed; the server's log says why") from None
-    if made is None:
+    if embedded is None:
         raise refusal(f"The embedding model '{model}' is not available: no plugin or model runtime has it")
-    if len(made.vectors) != len(texts):
+    if len(embedded.vectors) != len(texts):
         raise refusal(
-            f"The embedding model '{model}' returned {len(made.vectors)} vectors for {len(texts)} texts"
+            f"The embedding model '{model}' returned {len(embedded.vectors)} vectors for {len(texts)} texts"
         )
-    return made
+    return embedded
 
 
 @hookspec.all(failing="skip", seconds=PROMPTLY)
@@ -350,15 +350,15 @@ class OpenAIValidationError(HTTPValidationError):
 
 def openai_error(refused: PlatformError) -> dict[str, Any]:
     """The error in the shape of OpenAI's API, the only one whose message OpenAI's clients show."""
-    said, param = refused.detail, None
-    if isinstance(said, list) and said and all(isinstance(one, dict) and "loc" in one for one in said):
-        fields = [".".join(str(part) for part in one["loc"][1:]) for one in said]
+    detail, param = refused.detail, None
+    if isinstance(detail, list) and detail and all(isinstance(one, dict) and "loc" in one for one in detail):
+        fields = [".".join(str(part) for part in one["loc"][1:]) for one in detail]
         param = fields[0] or None
-        said = "; ".join(
+        detail = "; ".join(
             f"{field}: {one.get('msg')}" if field else str(one.get("msg"))
-            for field, one in zip(fields, said, strict=True)
+            for field, one in zip(fields, detail, strict=True)
         )
-    text = said if isinstance(said, str) else json.dumps(said, default=str)
+    text = detail if isinstance(detail, str) else json.dumps(detail, default=str)
     return {"message": text, "type": _openai_type(refused.status), "param": param, "code": refused.code}
 
 

@@ -20,20 +20,20 @@ async def credential_of(ctx: Context, server: Server) -> str | None:
         raise Forbidden(
             f"The server '{server.name}' is called for accounts; a service has no credential there"
         )
-    kept = await ctx.read(_read, ctx.resource(OWNER_SECRETS), ctx.principal.id, server.name)
-    if kept is None:
+    secret = await ctx.read(_read, ctx.resource(OWNER_SECRETS), ctx.principal.id, server.name)
+    if secret is None:
         raise Forbidden(
             f"Store your credential for '{server.name}' first: PUT /v1/mcp/servers/{server.name}/credential"
         )
-    return kept.get_secret_value()
+    return secret.get_secret_value()
 
 
 async def listing_credential(ctx: Context, server: Server) -> str | None:
     """The caller's own credential, if only accounts can list the server's tools and the caller stored one."""
     if not server.lists_for_accounts or ctx.principal.id is None:
         return None
-    kept = await ctx.read(_read, ctx.resource(OWNER_SECRETS), ctx.principal.id, server.name)
-    return None if kept is None else kept.get_secret_value()
+    secret = await ctx.read(_read, ctx.resource(OWNER_SECRETS), ctx.principal.id, server.name)
+    return None if secret is None else secret.get_secret_value()
 
 
 async def stored_for(ctx: Context) -> set[str]:
@@ -58,8 +58,8 @@ def _read(session: Session, secrets: OwnerSecrets, account_id: int, server: str)
 
 
 def _names(session: Session, secrets: OwnerSecrets, account_id: int) -> set[str]:
-    found = secrets.list(session, SecretOwner("account", account_id))
-    return {entry.name.removeprefix(_PREFIX) for entry in found if entry.name.startswith(_PREFIX)}
+    entries = secrets.list(session, SecretOwner("account", account_id))
+    return {entry.name.removeprefix(_PREFIX) for entry in entries if entry.name.startswith(_PREFIX)}
 
 
 def _put(

@@ -42,8 +42,8 @@ def read_definition(claimed: Any) -> Definition:
     description, hints = claimed.get("description", ""), claimed.get("annotations", {})
     if not isinstance(description, str) or len(description) > _LONGEST_DESCRIPTION:
         raise ToolUnfit(f"'{name}' has a description that is not text, or is too long")
-    told = {"description": description, "inputSchema": claimed.get("inputSchema"), "annotations": hints}
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    fields = {"description": description, "inputSchema": claimed.get("inputSchema"), "annotations": hints}
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
     parameters = _parameters(name, claimed.get("inputSchema"))
     return Definition(name, description, parameters, hints if isinstance(hints, dict) else {}, digest)
 
@@ -89,8 +89,8 @@ class _Plain:
             return node
         reference = node.get("$ref")
         if reference is None:
-            kept = {key: value for key, value in node.items() if key not in _DROPPED}
-            return {key: self._under(key, value, depth + 1, inside) for key, value in kept.items()}
+            members = {key: value for key, value in node.items() if key not in _DROPPED}
+            return {key: self._under(key, value, depth + 1, inside) for key, value in members.items()}
         if reference in inside:
             return {"type": "object"}
         rest = {key: value for key, value in node.items() if key != "$ref"}
@@ -105,9 +105,9 @@ class _Plain:
         parts = reference.split("/") if isinstance(reference, str) else []
         if parts[:1] != ["#"]:
             raise ToolUnfit("refers to something outside")
-        found: Any = self._root
+        node: Any = self._root
         for part in parts[1:]:
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        if not isinstance(found, dict):
+            node = node.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
+        if not isinstance(node, dict):
             raise ToolUnfit("refers to nothing")
-        return found
+        return node

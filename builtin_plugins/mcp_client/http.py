@@ -69,10 +69,10 @@ class HttpConnection:
 
     async def _is_modern(self, credential: str | None) -> bool:
         try:
-            found = await self._exchange("server/discover", {}, _PROBE, credential, modern=True)
+            answer = await self._exchange("server/discover", {}, _PROBE, credential, modern=True)
         except (ServerRefused, _Rejected, _SessionGone):
             return False
-        return MODERN in found.get("supportedVersions", ())
+        return MODERN in answer.get("supportedVersions", ())
 
     async def _exchange(
         self,

@@ -49,13 +49,13 @@ def check_hello(result: Mapping[str, Any]) -> None:
 def read(raw: bytes | str) -> dict[str, Any]:
     """One message, which can be sent on as JSON in UTF-8. Raises ServerFault."""
     try:
-        found = json.loads(raw, parse_constant=_finite, parse_float=_finite)
+        message = json.loads(raw, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         raise ServerFault("it sent something that is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise ServerFault("it sent something that is not a valid message")
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-    return _encodable(found) if "\\ud" in text.lower() else found
+    return _encodable(message) if "\\ud" in text.lower() else message
 
 
 def _finite(text: str) -> float:
@@ -68,8 +68,8 @@ def _finite(text: str) -> float:
 
 def _encodable(message: dict[str, Any]) -> dict[str, Any]:
     """The same with '?' for halves of characters, in which a text may end that was cut off."""
-    kept: dict[str, Any] = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))
-    return kept
+    encoded: dict[str, Any] = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))
+    return encoded
 
 
 def result_of(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def result_of(message: Mapping[str, Any]) -> dict[str, Any]:
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
         code = error.get("code")
-        said = str(error.get("message", ""))[:_LONGEST_SAID]
-        raise ServerRefused(code if isinstance(code, int) else 0, said)
+        text = str(error.get("message", ""))[:_LONGEST_SAID]
+        raise ServerRefused(code if isinstance(code, int) else 0, text)
     if not isinstance(result, dict):
         raise ServerFault("it sent an answer without a result")
     return result

@@ -59,8 +59,8 @@ class Server:
     @property
     def problem(self) -> str | None:
         """What an operator should know, in one text."""
-        said = [self.fault, *self.unfit] if self.fault else self.unfit
-        return "; ".join(said) or None
+        problems = [self.fault, *self.unfit] if self.fault else self.unfit
+        return "; ".join(problems) or None
 
     @property
     def lists_for_accounts(self) -> bool:
@@ -79,8 +79,8 @@ class Server:
         """
         if not self.lists_for_accounts:
             return
-        asked, now = self._asked_with.get(credential), time.monotonic()
-        if asked is not None and now - asked < _FRESH_FOR:
+        last, now = self._asked_with.get(credential), time.monotonic()
+        if last is not None and now - last < _FRESH_FOR:
             return
         self._asked_with[credential] = now
         self._asked_with.move_to_end(credential)
@@ -154,7 +154,7 @@ class Server:
         """All tools that the server claims to have."""
         if self.connection is None:
             raise ServerFault("it is not connected")
-        found: list[Any] = []
+        all_tools: list[Any] = []
         cursor: Any = None
         for _ in range(_MOST_PAGES):
             params = {} if cursor is None else {"cursor": cursor}
@@ -162,12 +162,12 @@ class Server:
             tools = page.get("tools")
             if not isinstance(tools, list):
                 raise ServerFault("it sent an invalid list of tools")
-            found += tools
+            all_tools += tools
             cursor = page.get("nextCursor")
-            if len(found) > _MOST_TOOLS:
+            if len(all_tools) > _MOST_TOOLS:
                 raise ServerFault(f"it has more than {_MOST_TOOLS} tools")
             if cursor is None:
-                return found
+                return all_tools
         raise ServerFault(f"its list of tools has more than {_MOST_PAGES} pages")
 
     def _take(self, claimed: list[Any], credential: str | None) -> None:
@@ -228,7 +228,7 @@ async def _connect(platform: Platform, server: Server, stack: AsyncExitStack) ->
         # The operator configured this server, so it may be in the private network; only it is called.
         named = outgoing.client(f"mcp {server.name}", named=[settings.url], hosts=[parts.hostname or ""])
         return HttpConnection(await stack.enter_async_context(named), settings.url, body_bytes=size)
-    secrets = {name: _secret(platform, kept) or "" for name, kept in settings.env_secrets.items()}
+    secrets = {name: _secret(platform, key) or "" for name, key in settings.env_secrets.items()}
     return StdioConnection(
         settings.command or [],
         {**settings.env, **secrets},

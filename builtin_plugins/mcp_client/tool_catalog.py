@@ -28,13 +28,13 @@ _LONGEST_REFUSAL = 2_000
 
 async def offered(ctx: Context) -> list[Tool]:
     """The tools of all healthy servers, as far as the caller may see them."""
-    found = []
+    tools = []
     for server in ctx.resource(SERVERS).values():
         credential = await listing_credential(ctx, server)
         if credential is not None:
             await server.refresh_for(credential)
-        found += [_tool(server, definition) for definition in server.tools_for(credential).values()]
-    return found
+        tools += [_tool(server, definition) for definition in server.tools_for(credential).values()]
+    return tools
 
 
 def _tool(server: Server, definition: Definition) -> Tool:
@@ -67,8 +67,8 @@ def _tool(server: Server, definition: Definition) -> Tool:
 async def _call(
     ctx: Context, server: Server, definition: Definition, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    known = server.tools_for(await listing_credential(ctx, server)).get(definition.name)
-    if known is None or known.digest != definition.digest:
+    current = server.tools_for(await listing_credential(ctx, server)).get(definition.name)
+    if current is None or current.digest != definition.digest:
         raise NotFound(f"The tool '{definition.name}' of '{server.name}' no longer exists")
     if len(json.dumps(arguments, default=str)) > _LARGEST_ARGUMENTS:
         raise BadRequest(f"The arguments are larger than {_LARGEST_ARGUMENTS // 1024} KB")
@@ -102,17 +102,17 @@ def _value(server: Server, definition: Definition, result: Mapping[str, Any]) ->
 
 def _texts(content: Sequence[Any]) -> list[str]:
     """Each part as text; anything else is named."""
-    found = []
+    texts = []
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "text":
-            found.append(str(part.get("text", "")))
+            texts.append(str(part.get("text", "")))
         elif kind == "resource" and isinstance(part.get("resource"), dict):
-            found.append(
+            texts.append(
                 str(part["resource"].get("text") or f"[{part['resource'].get('uri', 'a resource')}]")
             )
         elif kind == "resource_link":
-            found.append(f"[{part.get('name', '')}] {part.get('uri', '')}")
+            texts.append(f"[{part.get('name', '')}] {part.get('uri', '')}")
         else:
-            found.append(f"[{kind or 'something'} that is not shown here]")
-    return found
+            texts.append(f"[{kind or 'something'} that is not shown here]")
+    return texts

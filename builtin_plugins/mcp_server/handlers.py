@@ -76,9 +76,9 @@ class Refusal(BaseModel):
 
 def _refuse(ctx: Context, error: PlatformError) -> web.Response:
     """The error for what is refused before a message is read."""
-    said = error_message(RpcError.of(error), None)
+    rpc_error = error_message(RpcError.of(error), None)
     # The official Python client reads no error without an id, though the protocol has none here.
-    body = {"detail": error.detail, "code": error.code, **said, "id": None}
+    body = {"detail": error.detail, "code": error.code, **rpc_error, "id": None}
     headers = dict(error.headers)
     if error.status == HTTPStatus.UNAUTHORIZED:
         wrong = "invalid_token" if hdrs.AUTHORIZATION in ctx.request.headers else None

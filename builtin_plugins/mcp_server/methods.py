@@ -77,9 +77,9 @@ async def _discover(_ctx: Context, _call: RpcRequest) -> Result:
 
 
 async def _initialize(ctx: Context, call: RpcRequest) -> Result:
-    wanted = call.params.get("protocolVersion")
+    version = call.params.get("protocolVersion")
     return {
-        "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
+        "protocolVersion": version if version in LEGACY else LEGACY[0],
         "capabilities": _CAPABILITIES,
         "serverInfo": server_info(),
         "instructions": _INSTRUCTIONS,
@@ -221,11 +221,11 @@ async def _read_resource(ctx: Context, call: RpcRequest) -> Result:
     _require_ask(ctx)
     uri = call.params.get("uri")
     place = parse(uri) if isinstance(uri, str) else None
-    found = None
+    document = None
     if place is not None and rag is not None:
         kb_id, document_id, passage_id = place
         try:
-            found = await ctx.platform.hooks.ask(
+            document = await ctx.platform.hooks.ask(
                 rag.read_document,
                 caller=ctx.caller,
                 knowledge_base_id=kb_id,
@@ -233,11 +233,11 @@ async def _read_resource(ctx: Context, call: RpcRequest) -> Result:
                 chunk_id=passage_id,
             )
         except NotFound:
-            found = None
-    if found is None:
+            document = None
+    if document is None:
         code = INVALID_PARAMS if call.era == "modern" else LEGACY_NOT_FOUND
         raise RpcError(code, "Resource not found", {"uri": uri[:500] if isinstance(uri, str) else None})
-    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": found.text}]}
+    return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": document.text}]}
 
 
 def _require_ask(ctx: Context) -> None:

@@ -23,8 +23,8 @@ def check_origin(ctx: Context) -> None:
     if origin is None:
         return
     allowed = ctx.settings_of(McpServerSettings).allowed_origins
-    known = {*split_list(allowed), _origin(ctx.platform.settings.client_url)} - {""}
-    if "*" in known or origin in known:
+    own_origins = {*split_list(allowed), _origin(ctx.platform.settings.client_url)} - {""}
+    if "*" in own_origins or origin in own_origins:
         return
     try:
         host = urlsplit(origin).hostname

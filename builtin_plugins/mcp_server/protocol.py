@@ -91,13 +91,13 @@ class Unreadable(Exception):
 def _message(raw: bytes) -> dict[str, Any]:
     try:
         # Stricter than Python's own: an answer with half a character can't be encoded in UTF-8.
-        found = from_json(raw, allow_inf_nan=False)
+        message = from_json(raw, allow_inf_nan=False)
     except ValueError:
         raise Unreadable(RpcError(PARSE_ERROR, "The body is not JSON"), None) from None
-    if not isinstance(found, dict):
-        what = "Batches are not supported" if isinstance(found, list) else "The body must be an object"
+    if not isinstance(message, dict):
+        what = "Batches are not supported" if isinstance(message, list) else "The body must be an object"
         raise Unreadable(RpcError(INVALID_REQUEST, what), None)
-    return found
+    return message
 
 
 def _is_id(message: Mapping[str, Any]) -> bool:
@@ -107,13 +107,13 @@ def _is_id(message: Mapping[str, Any]) -> bool:
 
 
 def _era(method: str, params: Mapping[str, Any], headers: Mapping[str, str], *, is_notification: bool) -> Era:
-    said = headers.get("MCP-Protocol-Version")
+    version = headers.get("MCP-Protocol-Version")
     if _VERSION_KEY in params.get("_meta", {}):
         return "modern"
-    if method == "initialize" or said is None or said in LEGACY:
+    if method == "initialize" or version is None or version in LEGACY:
         return "legacy"
-    if said != MODERN:
-        raise unsupported(said)
+    if version != MODERN:
+        raise unsupported(version)
     if is_notification:
         return "modern"
     raise RpcError(INVALID_PARAMS, f"'_meta' must hold '{_VERSION_KEY}'")
@@ -149,10 +149,10 @@ def _check_modern(method: str, params: Mapping[str, Any], headers: Mapping[str, 
 
 def _match(name: str, headers: Mapping[str, str], value: str) -> None:
     """Check that a header agrees with the body, as intermediaries may have trusted it."""
-    said = headers.get(name)
-    if said is None:
+    header = headers.get(name)
+    if header is None:
         raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} is missing")
-    if (_decoded(said) if name == "Mcp-Name" else said) != value:
+    if (_decoded(header) if name == "Mcp-Name" else header) != value:
         raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} differs from the body")
 
 

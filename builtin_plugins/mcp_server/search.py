@@ -75,35 +75,35 @@ _PARAMETERS: Mapping[str, Any] = {
 
 
 async def _run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = arguments_from_object(SearchArguments, arguments)
-    found = None
+    request = arguments_from_object(SearchArguments, arguments)
+    passages = None
     if rag is not None:
-        found = await ctx.platform.hooks.ask(
+        passages = await ctx.platform.hooks.ask(
             rag.search_passages,
             caller=ctx.caller,
-            question=wanted.query,
-            top_k=wanted.top_k,
-            knowledge_base_ids=wanted.knowledge_base_ids,
-            metadata_filter=wanted.metadata_filter,
-            as_of=wanted.as_of,
-            use_period=wanted.use_period,
+            question=request.query,
+            top_k=request.top_k,
+            knowledge_base_ids=request.knowledge_base_ids,
+            metadata_filter=request.metadata_filter,
+            as_of=request.as_of,
+            use_period=request.use_period,
         )
-    if found is None:
+    if passages is None:
         raise NotSupported("No knowledge bases are installed on this server")
-    return {"passages": [_passage_hit(passage) for passage in found]}
+    return {"passages": [_passage_hit(passage) for passage in passages]}
 
 
 def _passage_hit(passage: rag.Passage) -> dict[str, Any]:
-    shown: dict[str, Any] = {"text": passage.text, "source": passage.source, "score": round(passage.score, 4)}
+    hit: dict[str, Any] = {"text": passage.text, "source": passage.source, "score": round(passage.score, 4)}
     if passage.page is not None:
-        shown["page"] = passage.page
+        hit["page"] = passage.page
     if passage.last_page is not None:
-        shown["last_page"] = passage.last_page
+        hit["last_page"] = passage.last_page
     if section := passage.section_at(0):
-        shown["section"] = section
+        hit["section"] = section
     if passage.knowledge_base_id is not None:
-        shown["uri"] = passage_uri(passage.knowledge_base_id, passage.document_id, passage.chunk_id)
-    return shown
+        hit["uri"] = passage_uri(passage.knowledge_base_id, passage.document_id, passage.chunk_id)
+    return hit
 
 
 SEARCH = Tool(

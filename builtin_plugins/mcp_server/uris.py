@@ -25,5 +25,5 @@ def passage_uri(kb_id: str, document_id: str, passage_id: str) -> str:
 
 def parse(uri: str) -> tuple[str, str, str | None] | None:
     """(knowledge base, document, passage or None) of an address; None for any other text."""
-    found = _SHAPE.fullmatch(uri)
-    return None if found is None else (found["kb"], found["document"], found["passage"])
+    match = _SHAPE.fullmatch(uri)
+    return None if match is None else (match["kb"], match["document"], match["passage"])

@@ -69,21 +69,21 @@ async def collect(platform: Platform) -> dict[str, Any]:
 async def _open_library(caller: Caller) -> str:
     """The knowledge base of the news; a new one to refill if somebody has deleted it."""
     database = caller.platform.database
-    known = await database.read(_known_library)
-    found = None
+    library_id = await database.read(_known_library)
+    base_id = None
     if rag is not None:
-        found = await caller.platform.hooks.ask(
+        base_id = await caller.platform.hooks.ask(
             rag.open_knowledge_base,
             caller=caller,
-            known=known,
+            known=library_id,
             name="News",
             description="What the feeds of this server say",
         )
-    if found is None:
+    if base_id is None:
         raise Unavailable("The plugin 'rag' is not running, so there is nowhere to store the news")
-    if found != known:
-        await database.write(_begin_library, found)
-    return found
+    if base_id != library_id:
+        await database.write(_begin_library, base_id)
+    return base_id
 
 
 def _known_library(session: Session) -> str | None:
@@ -146,11 +146,13 @@ class FeedCollection:
         return (None, None) if row is None or row.url != self._url else (row.etag, row.modified)
 
     async def _take(self, reading: feeds.FeedContent) -> None:
-        known = await self._platform.database.read(self._known, [item["key"] for item in reading.items])
+        by_key = await self._platform.database.read(
+            self._stored_items, [item["key"] for item in reading.items]
+        )
         for item in reading.items:
             content = feeds.entry_text(reading.title or self._name, item)
             digest = hashlib.sha256(content).hexdigest()
-            old = known.get(item["key"])
+            old = by_key.get(item["key"])
             if old is not None and old[0] == digest:
                 continue
             document_id = await self._store(item, content)
@@ -160,7 +162,7 @@ class FeedCollection:
             self._tally.new += old is None
             self._tally.changed += old is not None
 
-    def _known(self, session: Session, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def _stored_items(self, session: Session, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
         """(digest, document) of each stored item, by its key."""
         query = select(Item.key, Item.digest, Item.document_id)
         rows = session.execute(query.where(Item.feed == self._name, Item.key.in_(keys)))
@@ -205,7 +207,8 @@ class FeedCollection:
         query = select(Item.key, Item.document_id).where(Item.feed == self._name)
         newest_first = query.order_by(Item.published_at.desc(), Item.key)
         return [
-            (key, found) for key, found in session.execute(newest_first.offset(self._settings.keep_items))
+            (key, document_id)
+            for key, document_id in session.execute(newest_first.offset(self._settings.keep_items))
         ]
 
     def _forget(self, unit: Unit, key: str) -> None:

@@ -40,21 +40,21 @@ class NoArguments(BaseModel):
     """An action without arguments."""
 
 
-async def get_news(ctx: Context, wanted: NewsQuery) -> dict[str, Any]:
+async def get_news(ctx: Context, query: NewsQuery) -> dict[str, Any]:
     """The newest headlines by feed; for an unknown feed, the error and those there are (wire-facts 6.6)."""
     feeds = list(ctx.settings_of(NewsSettings).by_name)
-    if wanted.feed is not None and wanted.feed not in feeds:
-        return {"feed": wanted.feed, "error": "There is no such feed", "available": feeds}
-    asked = [wanted.feed] if wanted.feed else feeds
-    return {"headlines": await ctx.read(_headlines, asked, wanted.limit)}
+    if query.feed is not None and query.feed not in feeds:
+        return {"feed": query.feed, "error": "There is no such feed", "available": feeds}
+    names = [query.feed] if query.feed else feeds
+    return {"headlines": await ctx.read(_headlines, names, query.limit)}
 
 
 def _headlines(session: Session, feeds: list[str], limit: int) -> dict[str, list[str]]:
-    found = {}
+    headlines = {}
     for feed in feeds:
         newest = select(Item.title).where(Item.feed == feed).order_by(Item.published_at.desc(), Item.key)
-        found[feed] = list(session.scalars(newest.limit(limit)))
-    return found
+        headlines[feed] = list(session.scalars(newest.limit(limit)))
+    return headlines
 
 
 async def refresh(ctx: Context, _nothing: NoArguments) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class NewsSettings(Settings):
 
 def read_feeds(text: str) -> dict[str, str]:
     """Addresses by name. Raises ValueError for what is not NAME=URL."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for part in re.split(
         r"(?<![\s,])[\s,]++(?=[A-Za-z0-9][\w.-]{0,62}=https?://)|\s+", text.strip().strip(",")
     ):
@@ -64,9 +64,9 @@ def read_feeds(text: str) -> dict[str, str]:
         match = _FEED.fullmatch(part.strip(","))
         if match is None or urlsplit(match["url"]).scheme not in ("http", "https"):
             raise ValueError(f"'{part[:80]}' is not NAME=URL with an http or https address")
-        if match["name"] in found:
+        if match["name"] in addresses:
             raise ValueError(f"the feed '{match['name']}' is listed twice")
-        found[match["name"]] = match["url"]
-    if len(found) > _MOST_FEEDS:
+        addresses[match["name"]] = match["url"]
+    if len(addresses) > _MOST_FEEDS:
         raise ValueError(f"at most {_MOST_FEEDS} feeds can be read")
-    return found
+    return addresses

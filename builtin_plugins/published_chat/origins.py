@@ -12,13 +12,13 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]
 
 def parse(text: str | None) -> frozenset[str]:
     """The origins, or ``*`` for any. Raises ValueError, naming what is not an origin."""
-    found = set()
+    origins = set()
     for word in filter(None, _SEPARATORS.split(text or "")):
         origin = word.lower().removesuffix("/")
         if origin != ANY and not _ORIGIN.fullmatch(origin):
             raise ValueError(f"'{word[:80]}' is not an origin; write https://example.org, or * for any page")
-        found.add(origin)
-    return frozenset(found)
+        origins.add(origin)
+    return frozenset(origins)
 
 
 def allowed(text: str | None, origin: str | None) -> bool:

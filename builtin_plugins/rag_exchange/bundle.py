@@ -158,8 +158,8 @@ class ZipBuffer(io.RawIOBase):
 
     def take(self) -> bytes:
         """Everything written since the last call."""
-        found, self._pieces = b"".join(self._pieces), []
-        return found
+        data, self._pieces = b"".join(self._pieces), []
+        return data
 
 
 class _Opened(io.BufferedReader):
@@ -225,10 +225,10 @@ class BundleReader:
         raw = _guarded(lambda: numbers.read(size))
         if len(raw) != size:
             raise broken(f"vectors of {document.filename} are missing")
-        found = np.frombuffer(raw, "<f4").reshape(count, self.manifest.dimension)
-        if not np.isfinite(found).all() or (np.abs(np.linalg.norm(found, axis=1) - 1) > _CLOSE).any():
+        vectors = np.frombuffer(raw, "<f4").reshape(count, self.manifest.dimension)
+        if not np.isfinite(vectors).all() or (np.abs(np.linalg.norm(vectors, axis=1) - 1) > _CLOSE).any():
             raise broken(f"vectors of {document.filename} are not of unit length")
-        return found
+        return vectors
 
     def _open(self, name: str) -> IO[bytes]:
         try:
@@ -280,12 +280,12 @@ class BundleReader:
         if len(names) != len(set(names)):
             raise broken("a name is in it twice")
         documents, present = self.manifest.documents, set(names)
-        if len({one.id for one in documents}) != len(documents):
+        if len({document.id for document in documents}) != len(documents):
             raise broken("a document is in it twice")
-        if len({(one.sha256, one.identity) for one in documents}) != len(documents):
+        if len({(document.sha256, document.identity) for document in documents}) != len(documents):
             raise broken("an original is in it twice under one path")
-        for one in documents:
-            for name in (original_of(one), passages_of(one), vectors_of(one)):
+        for document in documents:
+            for name in (original_of(document), passages_of(document), vectors_of(document)):
                 if name not in present:
                     raise broken(f"{name} is missing")
         if documents and (self.manifest.engine is None or self.manifest.dimension == 0):

@@ -94,10 +94,10 @@ class _Export:
         for document in await read(contents.completed, scope, self._base.id):
             if not await read(contents.may_read, scope, document.id):
                 continue
-            found = await self._passages(document.id)
-            if found is None:
+            content = await self._passages(document.id)
+            if content is None:
                 continue
-            points, vectors = found
+            points, vectors = content
             entry = _entry(document, len(points))
             try:
                 async with aclosing(self._original(document.sha256, original_of(entry))) as written:
@@ -172,15 +172,15 @@ class _Export:
 
     def of_plugins(self, session: Session) -> Mapping[str, Any]:
         """Plugins' data about the knowledge base, by plugin name."""
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for part in self._platform.hooks.ask_now(
             api.export_derived,
             platform=self._platform,
             session=session,
             knowledge_base_id=self._base.id,
         ):
-            found.update(part)
-        return found
+            parts.update(part)
+        return parts
 
     def end(self, made_by: str, declared: rag.DeclaredMetadata, plugins: Mapping[str, Any]) -> bytes:
         """The manifest and the end of the file."""

@@ -75,8 +75,8 @@ async def import_file(ctx: Context) -> ImportStarted:
     It belongs to the caller and is private. Vectors are kept if this server has the same embedding
     engine; otherwise the passages are embedded again.
     """
-    found = await receive_file(ctx, ctx.settings_of(RagExchangeSettings).max_import_size_mb)
+    received = await receive_file(ctx, ctx.settings_of(RagExchangeSettings).max_import_size_mb)
     try:
-        return await importing.start(ctx.caller, found.staged)
+        return await importing.start(ctx.caller, received.staged)
     finally:
-        found.staged.discard()
+        received.staged.discard()

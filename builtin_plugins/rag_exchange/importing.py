@@ -79,14 +79,14 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
     platform, owner_id = caller.platform, caller.id
     if owner_id is None:
         raise Forbidden("Only an account can import, because it becomes the owner of what is created")
-    wanted = await settings_in(platform, staged.path, _most_bytes(platform))
-    model = await rag.check_embedding_model(platform, wanted.embedding_model)
-    settings = wanted.model_copy(update={"embedding_model": model})
+    base = await settings_in(platform, staged.path, _most_bytes(platform))
+    model = await rag.check_embedding_model(platform, base.embedding_model)
+    settings = base.model_copy(update={"embedding_model": model})
     base_id, contents = str(uuid.uuid4()), platform.resource(rag.CONTENTS)
     payload = ImportPayload(knowledge_base_id=base_id, sha256=staged.sha256)
 
     def write(unit: Unit) -> str:
-        contents.create(unit, base_id, settings, owner_id, graph=wanted.graph)
+        contents.create(unit, base_id, settings, owner_id, graph=base.graph)
         platform.blobs.keep(unit, staged, payload.holder)
         audit(unit, "rag.knowledge_base.imported", "knowledge_base", base_id, origin=caller.origin)
         return unit.enqueue(IMPORT, payload, owner_id=owner_id, subject=base_id)
@@ -192,9 +192,9 @@ class _Import:
         self._new[document.id] = arrived.id
         if arrived.id != new_id:
             return  # somebody has uploaded the same bytes
-        wanted = arrived.wants_passages
+        wants_passages = arrived.wants_passages
         written = sys.maxsize
-        if wanted:
+        if wants_passages:
             written = await self._platform.resource(VECTORS).staged(self._base.collection, new_id)
         batches, position = self._bundle.batches(document, _BATCH), 0
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
@@ -206,7 +206,7 @@ class _Import:
                 part = _Part(position + skip, ids[skip:], passages[skip:], vectors[skip:])
                 await self._put(new_id, part, keep)
             position += len(passages)
-        if wanted:
+        if wants_passages:
             await self._platform.database.write(self._publish, new_id)
 
     async def _begin(self, document: BundledDocument, new_id: str) -> rag.ArrivedDocument:

@@ -25,14 +25,14 @@ async def settings_in(platform: Platform, path: Path, most_bytes: int) -> Base:
     children = platform.resource(PARSER_PROCESSES)
     try:
         reach = Reach([_absolute(path)])
-        found = await children.call(_READ, _absolute(path), most_bytes, limits=_LIMITS, reach=reach)
+        answer = await children.call(_READ, _absolute(path), most_bytes, limits=_LIMITS, reach=reach)
     except ChildFailed:
         raise broken("reading it takes too long or too much memory") from None
     except MachineFault:
         raise Unavailable("The file can't be read now; try again later") from None
-    if "refused" in found:
-        raise BundleBroken(found["refused"])
-    return Base.model_validate(found["settings"])
+    if "refused" in answer:
+        raise BundleBroken(answer["refused"])
+    return Base.model_validate(answer["settings"])
 
 
 def _absolute(path: Path) -> str:

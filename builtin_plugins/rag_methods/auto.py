@@ -47,8 +47,8 @@ async def check(work: QuestionWork, retrieved: RetrievedPassages) -> RetrievedPa
 
 def _phases(work: QuestionWork, name: str | None = None) -> MethodPhases:
     """The method of this name, else the measured one, else `standard`."""
-    wanted = name or work.details["decision"]["applied"].get("method", _STANDARD)
-    phases = work.by(wanted) or work.by(_STANDARD)
+    method = name or work.details["decision"]["applied"].get("method", _STANDARD)
+    phases = work.by(method) or work.by(_STANDARD)
     assert phases is not None
     return phases
 
@@ -59,8 +59,8 @@ def _is_known(work: QuestionWork, choice: MeasuredChoice) -> bool:
 
 def _apply_measured(work: QuestionWork, choice: MeasuredChoice) -> dict[str, object]:
     """Apply what was measured, except where the question or its pipeline decides; returns what is done."""
-    chosen, said = asdict(choice.configuration), work.chosen_options
-    done = asdict(work.choose(**{name: chosen[name] for name in _FIELDS if name not in said}))
+    chosen, explicit = asdict(choice.configuration), work.chosen_options
+    done = asdict(work.choose(**{name: chosen[name] for name in _FIELDS if name not in explicit}))
     return {"method": chosen["method"], **{name: done[name] for name in _FIELDS}}
 
 

@@ -72,8 +72,8 @@ async def _grade(work: QuestionWork, retrieved: RetrievedPassages) -> Grade:
         elif retrieved:
             work.degrade(why)
         return own
-    at, wanted = _GRADES.index(own), _GRADES.index(verdict.grade)
-    return _GRADES[max(at - 1, min(at + 1, wanted))]
+    at, target = _GRADES.index(own), _GRADES.index(verdict.grade)
+    return _GRADES[max(at - 1, min(at + 1, target))]
 
 
 async def _rewritten(work: QuestionWork) -> str:

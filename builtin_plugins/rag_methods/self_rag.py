@@ -55,16 +55,16 @@ async def check(work: QuestionWork, retrieved: RetrievedPassages) -> RetrievedPa
     best: tuple[float, Draft] | None = None
     for iteration in range(1, ITERATIONS + 1):
         details["iterations"] = iteration
-        made = await _drafted(work, retrieved, again=best is not None)
-        if made is None:
+        draft = await _drafted(work, retrieved, again=best is not None)
+        if draft is None:
             details["refined"] = False
             break
         with work.step("judge", "Judging the draft"):
-            judged = await work.judge(_RULES, work.question, SelfAssessment, retrieved, draft=made, keep=0)
+            judged = await work.judge(_RULES, work.question, SelfAssessment, retrieved, draft=draft, keep=0)
         if judged is None:
-            return made if best is None else best[1]
+            return draft if best is None else best[1]
         if best is None or judged.score > best[0]:
-            best = (judged.score, made)
+            best = (judged.score, draft)
         details |= {"evaluated": True, "threshold_met": best[0] >= THRESHOLD}
         if best[0] >= THRESHOLD or iteration == ITERATIONS or not _may_refine(work, judged):
             break
@@ -97,10 +97,10 @@ def _may_refine(work: QuestionWork, judged: SelfAssessment) -> bool:
 
 def _together(retrieved: RetrievedPassages, more: RetrievedPassages, top_k: int) -> RetrievedPassages:
     """The best of both searches, each passage once; up to half of them are new."""
-    known = {one.chunk_id for one in retrieved}
-    fresh = [one for one in more if one.chunk_id not in known]
-    kept = list(retrieved[: max(1, top_k - len(fresh[: top_k // 2]))])
-    return retrieved.of([*kept, *fresh[: top_k - len(kept)]])
+    ids = {one.chunk_id for one in retrieved}
+    fresh = [one for one in more if one.chunk_id not in ids]
+    best = list(retrieved[: max(1, top_k - len(fresh[: top_k // 2]))])
+    return retrieved.of([*best, *fresh[: top_k - len(best)]])
 
 
 SELF_RAG = QueryMethod("self_rag", "Judges its draft, and searches for what it lacks.", check=check)

@@ -26,17 +26,17 @@ def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[st
     return {key: _query_value(properties.get(key, {}), query.getall(key)) for key in query}
 
 
-def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
-    last = given[-1].strip()
+def _query_value(field: Mapping[str, Any], values: list[str]) -> Any:
+    last = values[-1].strip()
     choices = [field["const"]] if "const" in field else field.get("enum", ())
     if choices:  # an enum of numbers and the like: text never equals one
-        return next((one for one in choices if json.dumps(one) == last), given[-1])
+        return next((one for one in choices if json.dumps(one) == last), values[-1])
     if field.get("type") in _PLAIN or not last.startswith(("[", "{")):
-        return given if field.get("type") == "array" else given[-1]
+        return values if field.get("type") == "array" else values[-1]
     try:
         return json.loads(last)
     except (ValueError, RecursionError):
-        return given if field.get("type") == "array" else given[-1]
+        return values if field.get("type") == "array" else values[-1]
 
 
 def json_object(raw: bytes, what: str) -> dict[str, Any]:
@@ -52,10 +52,10 @@ def json_object(raw: bytes, what: str) -> dict[str, Any]:
 
 def arguments_from_object(model: type[M], values: Mapping[str, Any]) -> M:
     """A JSON object as arguments. Raises BadRequest."""
-    known = _fields(model)
+    fields = _fields(model)
     for name in values:
-        if name not in known:
-            raise BadRequest(f"There is no argument '{name[:80]}'; {_takes(known)}")
+        if name not in fields:
+            raise BadRequest(f"There is no argument '{name[:80]}'; {_takes(fields)}")
     _require_storable(dict(values))
     try:
         arguments = model.model_validate(dict(values))
@@ -64,7 +64,7 @@ def arguments_from_object(model: type[M], values: Mapping[str, Any]) -> M:
         texts = [
             f"'{'.'.join(map(str, item['loc'])) or 'arguments'}': {item['msg']}" for item in problems[:10]
         ]
-        raise BadRequest(f"Wrong arguments: {'; '.join(texts)}; {_takes(known)}") from None
+        raise BadRequest(f"Wrong arguments: {'; '.join(texts)}; {_takes(fields)}") from None
     _require_storable(arguments)  # a number's text may spell infinity
     return arguments
 

@@ -65,7 +65,7 @@ class Tools:
         self._directory = Directory(platform)
         self._hooks = platform.hooks
         self._limits = platform.resource(RATE_LIMITS)
-        self._made: dict[tuple[str, str], tuple[Action, Tool]] = {}
+        self._action_tools: dict[tuple[str, str], tuple[Action, Tool]] = {}
 
     async def declared(self) -> list[Tool]:
         """The actions of all plugins in service, whoever may call them, under unique names."""
@@ -82,22 +82,22 @@ class Tools:
 
     async def usable(self, ctx: Context) -> list[Tool]:
         """The tools that the caller may call now."""
-        known: dict[Access, bool] = {}
+        allowed: dict[Access, bool] = {}
         opened = [tool for tool in await self.offered(ctx) if ctx.principal.allows(*tool.token_scopes)]
-        return [tool for tool in opened if await self._may(ctx, tool.access, known)]
+        return [tool for tool in opened if await self._may(ctx, tool.access, allowed)]
 
     async def find(self, ctx: Context, name: str) -> Tool:
         """An offered tool by its name. Raises NotFound."""
-        found = next((tool for tool in await self.declared() if tool.name == name), None)
-        found = found or next((tool for tool in await self.offered(ctx) if tool.name == name), None)
-        if found is None:
+        tool = next((tool for tool in await self.declared() if tool.name == name), None)
+        tool = tool or next((tool for tool in await self.offered(ctx) if tool.name == name), None)
+        if tool is None:
             raise NotFound(f"There is no tool '{name[:80]}'")
-        return found
+        return tool
 
     async def of_action(self, plugin: str, action: str) -> Tool | None:
         """The tool of an action; None if no enabled plugin has it."""
-        found = await self._directory.action(plugin, action)
-        return None if found is None else self._of_action(plugin, found)
+        match = await self._directory.action(plugin, action)
+        return None if match is None else self._of_action(plugin, match)
 
     async def call(
         self,
@@ -160,21 +160,21 @@ class Tools:
             return []
         return [tool for tools in answers for tool in tools]
 
-    async def _may(self, ctx: Context, access: Access, known: dict[Access, bool]) -> bool:
-        if access not in known:
+    async def _may(self, ctx: Context, access: Access, allowed: dict[Access, bool]) -> bool:
+        if access not in allowed:
             try:
                 await require_access(ctx, access)
-                known[access] = True
+                allowed[access] = True
             except (Unauthorized, Forbidden):
-                known[access] = False
-        return known[access]
+                allowed[access] = False
+        return allowed[access]
 
     def _of_action(self, plugin: str, action: Action) -> Tool:
         """An action's tool, cached because making its schema takes a while."""
-        kept = self._made.get((plugin, action.name))
-        if kept is None or kept[0] is not action:
-            kept = self._made[plugin, action.name] = action, _tool_of(plugin, action)
-        return kept[1]
+        entry = self._action_tools.get((plugin, action.name))
+        if entry is None or entry[0] is not action:
+            entry = self._action_tools[plugin, action.name] = action, _tool_of(plugin, action)
+        return entry[1]
 
 
 TOOLS: ResourceKey[Tools] = ResourceKey("tools")
@@ -182,9 +182,9 @@ TOOLS: ResourceKey[Tools] = ResourceKey("tools")
 
 def failed_reply(error: PlatformError) -> ToolReply:
     """A failed call in words for a model."""
-    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
+    detail = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
     hint = "; the user has to sign in" if error.status == 401 else ""
-    return ToolReply(_cut(f"error: {error.status} {said}{hint}"), failed=True)
+    return ToolReply(_cut(f"error: {error.status} {detail}{hint}"), failed=True)
 
 
 async def _bounded(ctx: Context, tool: Tool, arguments: Mapping[str, Any], seconds: float) -> Any:
@@ -225,13 +225,13 @@ def _tool_of(plugin: str, action: Action) -> Tool:
 
 def _unique(tools: Sequence[Tool]) -> list[Tool]:
     """The tools in their order; of two with the same name, the later gets another."""
-    found: dict[str, Tool] = {}
+    by_name: dict[str, Tool] = {}
     for tool in tools:
         name = tool.name
-        if name in found:
+        if name in by_name:
             name = distinct_name(name, f"{tool.plugin}/{tool.action}{tool.endpoint}")
-        found[name] = tool if name == tool.name else replace(tool, name=name)
-    return list(found.values())
+        by_name[name] = tool if name == tool.name else replace(tool, name=name)
+    return list(by_name.values())
 
 
 def _cut(text: str) -> str:

@@ -28,20 +28,20 @@ class Directory:
 
     async def entries(self) -> list[PluginEntry]:
         """Every plugin, by name."""
-        found = [*map(self._of_code, self._states.records.values()), *await self.offered()]
-        return sorted(found, key=lambda entry: entry.name)
+        plugins = [*map(self._of_code, self._states.records.values()), *await self.offered()]
+        return sorted(plugins, key=lambda entry: entry.name)
 
     async def offered(self) -> list[PluginEntry]:
         """The plugins from sources only."""
-        found: list[PluginEntry] = []
+        plugins: list[PluginEntry] = []
         for owner, source in self._opened():
             try:
                 entries = await source.plugins()
             except ANY_ERROR:  # boundary: one source's failure must not hide the plugins of the others
                 log.exception("the plugin source '%s' of %s failed", source.name, owner)
                 continue
-            found += [self._judged(owner, entry) for entry in entries]
-        return found
+            plugins += [self._judged(owner, entry) for entry in entries]
+        return plugins
 
     async def entry(self, name: str) -> PluginEntry | None:
         """One plugin; None for an unknown name."""
@@ -52,15 +52,15 @@ class Directory:
 
     async def actions(self) -> list[tuple[str, Action]]:
         """The (plugin, action) pairs of every active plugin, sorted by name."""
-        found = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
+        pairs = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
         for entry in await self.offered():
-            found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
-        return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+            pairs += [(entry.name, action) for action in await self._offered_actions(entry.name)]
+        return sorted(pairs, key=lambda pair: (pair[0], pair[1].name))
 
     def actions_out_of_service(self) -> list[tuple[str, Action]]:
         """The (plugin, action) pairs of loaded but disabled plugins made of code."""
-        found = ((n, action) for (n, _), action in self._offers.actions.items() if not self._states.is_on(n))
-        return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+        pairs = ((n, action) for (n, _), action in self._offers.actions.items() if not self._states.is_on(n))
+        return sorted(pairs, key=lambda pair: (pair[0], pair[1].name))
 
     async def action(self, plugin: str, name: str) -> Action | None:
         """An action of an active plugin, or None."""
@@ -71,11 +71,11 @@ class Directory:
 
     def services(self) -> dict[str, list[str]]:
         """The plugins with routes in each service of this process; the one that offers it comes first."""
-        found = {name: [plugin] for name, (plugin, _) in self._offers.services.items()}
+        plugins_by_service = {name: [plugin] for name, (plugin, _) in self._offers.services.items()}
         for plugin, table in self._offers.route_tables:
-            if table.service in found and plugin not in found[table.service]:
-                found[table.service].append(plugin)
-        return found
+            if table.service in plugins_by_service and plugin not in plugins_by_service[table.service]:
+                plugins_by_service[table.service].append(plugin)
+        return plugins_by_service
 
     def sources(self) -> Sequence[PluginSource]:
         """The sources of enabled plugins."""
@@ -83,8 +83,8 @@ class Directory:
 
     def _opened(self) -> list[tuple[str, PluginSource]]:
         """The (plugin, source) pairs that this process has opened."""
-        found = ((owner, self._resources.find(key)) for owner, key in self._offers.sources)
-        return [(owner, source) for owner, source in found if source is not None]
+        sources = ((owner, self._resources.find(key)) for owner, key in self._offers.sources)
+        return [(owner, source) for owner, source in sources if source is not None]
 
     def health_checks(self, plugin: str) -> Sequence[HealthCheck]:
         """The checks of one plugin made of code."""
@@ -97,8 +97,8 @@ class Directory:
     async def _offered_actions(self, plugin: str) -> list[Action]:
         if not self._states.is_on(plugin):
             return []
-        found = [action for source in self.sources() for action in await source.actions(plugin)]
-        return [action for action in found if self._is_sound(plugin, action)]
+        actions = [action for source in self.sources() for action in await source.actions(plugin)]
+        return [action for action in actions if self._is_sound(plugin, action)]
 
     def _is_sound(self, plugin: str, action: Action) -> bool:
         problem = action.problem(self._permissions)

@@ -38,11 +38,11 @@ def _plain(node: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> A
 def _plain_members(
     node: dict[str, Any], definitions: dict[str, Any], inside: tuple[str, ...]
 ) -> dict[str, Any]:
-    found = {key: _plain(value, definitions, inside) for key, value in node.items() if key not in _DROPPED}
+    members = {key: _plain(value, definitions, inside) for key, value in node.items() if key not in _DROPPED}
     if isinstance(node.get("properties"), dict):
         fields = node["properties"].items()
-        found["properties"] = {name: _plain(value, definitions, inside) for name, value in fields}
-    return found
+        members["properties"] = {name: _plain(value, definitions, inside) for name, value in fields}
+    return members
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:

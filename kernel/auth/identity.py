@@ -48,10 +48,10 @@ class Identity:
     def recall(self, authorization: str) -> Principal | None:
         """The remembered principal of a header, as long as its token is valid and its account unchanged."""
         key = _digest(authorization)
-        known = self._recent.get(key)
-        if known is None or known[2] <= time.time():
+        entry = self._recent.get(key)
+        if entry is None or entry[2] <= time.time():
             return None
-        principal, state, expires = known
+        principal, state, expires = entry
         current = self._states.peek(state.id)
         if current is not state:  # the account was read again
             if current is None or current != state:

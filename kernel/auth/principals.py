@@ -48,8 +48,8 @@ class Principal:
 
         ``manage`` includes ``ask``: whoever can change something can also read it.
         """
-        held = self.scopes
-        return held is None or not held.isdisjoint(scopes) or ("ask" in scopes and "manage" in held)
+        grant = self.scopes
+        return grant is None or not grant.isdisjoint(scopes) or ("ask" in scopes and "manage" in grant)
 
 
 ANONYMOUS = Principal("anonymous", "")

@@ -22,8 +22,8 @@ async def scope_of(platform: Platform, principal: Principal) -> Scope:
     """
     if principal.kind == "anonymous":
         return Scope(None, nothing=True)
-    hooks, found = platform.hooks, None
+    hooks, plugin_scope = platform.hooks, None
     if principal.is_user:
-        found = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
-    scope = found or Scope(principal.id)
+        plugin_scope = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
+    scope = plugin_scope or Scope(principal.id)
     return replace(scope, everything=True) if principal.is_service or principal.is_admin else scope

@@ -60,13 +60,13 @@ class SecretStore:
 
     def ensure(self, name: str, size: int = 48) -> str:
         """The secret `name`, created at random on first use. Processes that start together agree on one."""
-        found = self.get(name)
-        if found is None:
+        secret = self.get(name)
+        if secret is None:
             self._create(name, secrets.token_urlsafe(size))
-            found = self.get(name)
-        if not found:
+            secret = self.get(name)
+        if not secret:
             raise StartupError(f"the secret '{name}' under PLATFORM_HOME/secrets is empty; remove the file")
-        return found
+        return secret
 
     def _make_folder(self) -> None:
         """Create home and secrets folder, private to the owner; with `parents=True`, only the latter is."""

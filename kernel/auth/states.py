@@ -91,13 +91,13 @@ def _state(session: Session, account_id: int) -> AccountState | None:
     return None if row is None else AccountState(*row)
 
 
-def _epochs(session: Session, wanted: Sequence[int]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for start in range(0, len(wanted), _BATCH):
-        some = Account.id.in_(wanted[start : start + _BATCH])
+def _epochs(session: Session, account_ids: Sequence[int]) -> dict[int, int]:
+    epochs: dict[int, int] = {}
+    for start in range(0, len(account_ids), _BATCH):
+        some = Account.id.in_(account_ids[start : start + _BATCH])
         rows = session.execute(select(Account.id, Account.epoch).where(some, Account.is_active))
-        found.update({row.id: row.epoch for row in rows})
-    return found
+        epochs.update({row.id: row.epoch for row in rows})
+    return epochs
 
 
 def _is_platform_admin(session: Session, account_id: int) -> bool:

@@ -42,10 +42,10 @@ class Tokens:
     3.1).
     """
 
-    def __init__(self, settings: KernelSettings, kept: SecretStore) -> None:
-        """`kept` holds this home's secret, used if the settings have none."""
+    def __init__(self, settings: KernelSettings, secret_store: SecretStore) -> None:
+        """`secret_store` holds this home's secret, used if the settings have none."""
         self._settings = settings
-        self._kept = kept
+        self._secret_store = secret_store
         self._lifetime = settings.jwt_expiration_minutes * 60
         self._verified: dict[bytes, tuple[dict[str, Any], float]] = {}
 
@@ -56,8 +56,8 @@ class Tokens:
     @cached_property
     def _secrets(self) -> tuple[str, ...]:
         """The accepted secrets; the first one signs."""
-        given, previous = self._settings.jwt_secret, self._settings.jwt_previous_secret
-        secret = given.get_secret_value() if given else self._kept.ensure("jwt-secret")
+        current, previous = self._settings.jwt_secret, self._settings.jwt_previous_secret
+        secret = current.get_secret_value() if current else self._secret_store.ensure("jwt-secret")
         return (secret, previous.get_secret_value()) if previous else (secret,)
 
     @property
@@ -93,9 +93,9 @@ class Tokens:
     def verify(self, token: str) -> dict[str, Any]:
         """The claims of a valid token. Raises Unauthorized if it has expired, UnknownCredential otherwise."""
         digest = hashlib.blake2b(token.encode(errors="replace"), digest_size=16).digest()
-        known = self._verified.get(digest)
-        if known is not None and known[1] > time.time():
-            return known[0]
+        entry = self._verified.get(digest)
+        if entry is not None and entry[1] > time.time():
+            return entry[0]
         claims = self._decode(token, verify_exp=True)
         self._remember(digest, claims)
         return claims

@@ -54,12 +54,12 @@ async def _file_lock(database: Database, name: LockName, shared: bool) -> AsyncI
     path = Path(make_url(database.url).database or "platform.db").with_suffix(f".{name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
-        while not _taken(handle, shared):  # noqa: ASYNC110 - held by another process
+        while not _try_flock(handle, shared):  # noqa: ASYNC110 - held by another process
             await asyncio.sleep(_POLL)
         yield
 
 
-def _taken(handle: TextIO, shared: bool) -> bool:
+def _try_flock(handle: TextIO, shared: bool) -> bool:
     try:
         fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -95,9 +95,9 @@ class _Keeper:
 
     async def start(self) -> None:
         """Take the lock; if cancelled meanwhile, it is not held."""
-        taken = asyncio.Event()
-        self._task = asyncio.create_task(self._keep(taken), name=f"lock {self._name}")
-        waiting = asyncio.create_task(taken.wait())
+        has_lock = asyncio.Event()
+        self._task = asyncio.create_task(self._keep(has_lock), name=f"lock {self._name}")
+        waiting = asyncio.create_task(has_lock.wait())
         try:
             await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -116,15 +116,15 @@ class _Keeper:
         if self._task is not None:
             await ended(self._task)
 
-    async def _keep(self, taken: asyncio.Event) -> None:
+    async def _keep(self, has_lock: asyncio.Event) -> None:
         while not self._stopping:
             self._wake.clear()
             try:
                 async with _session_lock(self._database, self._name, shared=True, lost=self._wake.set):
-                    taken.set()
+                    has_lock.set()
                     await self._wake.wait()
             except (SQLAlchemyError, OSError):
-                if not taken.is_set():
+                if not has_lock.is_set():
                     raise
             if not self._stopping:
                 await asyncio.sleep(_POLL)

@@ -54,8 +54,8 @@ class TableTaken(Exception):
 class UnknownRevision(Exception):
     """The database has a revision that this version of the owner's code lacks; `remedy` says what to do."""
 
-    def __init__(self, revision: str, known: Sequence[str] = ()) -> None:
-        first = min(known, default="")
+    def __init__(self, revision: str, own_revisions: Sequence[str] = ()) -> None:
+        first = min(own_revisions, default="")
         if revision < first:
             text = f"was made before the first release: it has the migration {revision}"
             text += f", and the migrations of this version begin with {first}"
@@ -99,29 +99,29 @@ def has_revisions(owner: Owner) -> bool:
     return bool(_revision_files(owner.tables.migrations))
 
 
-async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pending:
+async def upgrade(database: Database, owner: Owner, owner_by_table: dict[str, str]) -> Pending:
     """Bring `owner` up to date in one transaction; returns what was applied.
 
-    `taken` maps table names to their owners and is extended. Raises TableTaken before anything is changed.
+    `owner_by_table` is extended. Raises TableTaken before anything is changed.
     """
-    claim(owner, taken)
-    found = await pending(database, owner)
-    if found.revisions:
+    claim(owner, owner_by_table)
+    state = await pending(database, owner)
+    if state.revisions:
         async with database.schema_change() as connection:
             await connection.run_sync(upgrade_within, owner)
-    return found
+    return state
 
 
-def claim(owner: Owner, taken: dict[str, str]) -> None:
-    """Record the owner's tables in `taken`. Raises TableTaken if another owner has one of them."""
+def claim(owner: Owner, owner_by_table: dict[str, str]) -> None:
+    """Record the owner's tables in `owner_by_table`. Raises TableTaken if another owner has one of them."""
     names = set(owner.tables.base.metadata.tables)
     for name in sorted(names):
-        holder = taken.get(name)
+        holder = owner_by_table.get(name)
         if holder is not None and holder != owner.name:
             raise TableTaken(f"table '{name}' belongs to '{holder}'; rename it to '{owner.name}_…'")
         if not name.startswith(f"{owner.name}_"):
             raise TableTaken(f"table '{name}' must be called '{owner.name}_…'")
-    taken.update(dict.fromkeys(names, owner.name))
+    owner_by_table.update(dict.fromkeys(names, owner.name))
 
 
 def alembic_config(owner: Owner, connection: Connection | None = None) -> Config:
@@ -146,9 +146,9 @@ def _attributes(owner: Owner, connection: Connection | None) -> dict[str, Any]:
 
 
 def _pending(connection: Connection, owner: Owner) -> Pending:
-    known = _revision_files(owner.tables.migrations)
+    revisions = _revision_files(owner.tables.migrations)
     current = _current(connection, owner.name)
-    if current is not None and known and current == known[-1]:
+    if current is not None and revisions and current == revisions[-1]:
         return Pending(owner.name, ())
     return Pending(owner.name, _missing(owner, current), is_new=current is None)
 
@@ -178,9 +178,9 @@ def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(alembic_config(owner))
-    known = [revision.revision for revision in script.walk_revisions()]
-    if current is not None and current not in known:
-        raise UnknownRevision(current, known)
+    own_revisions = [revision.revision for revision in script.walk_revisions()]
+    if current is not None and current not in own_revisions:
+        raise UnknownRevision(current, own_revisions)
     revisions = script.iterate_revisions("heads", current or "base")
     return tuple(revision.revision for revision in reversed(list(revisions)))
 

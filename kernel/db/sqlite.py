@@ -463,10 +463,10 @@ class Writer:
                 return task
 
     def _waiting(self) -> list[Task]:
-        found = []
+        tasks = []
         while (task := self._next()) is not None:
-            found.append(task)
-        return found
+            tasks.append(task)
+        return tasks
 
     def _fail(self, tasks: list[Task], error: BaseException) -> None:
         self._handover.give(*(partial(settle, task.future, None, error) for task in tasks))

@@ -51,16 +51,16 @@ class Schema:
     def owners(self) -> list[Owner]:
         """The owners of tables, kernel first; a plugin that claims another owner's table is refused."""
         declared = [Owner(name, tables) for name, tables in self._declarations.of(hookspecs.register_tables)]
-        taken: dict[str, str] = {}
-        found = []
+        owner_by_table: dict[str, str] = {}
+        owners = []
         for owner in [migrate.kernel_owner(), *declared]:
             try:
-                migrate.claim(owner, taken)
+                migrate.claim(owner, owner_by_table)
             except migrate.TableTaken as error:
                 self._states.fail(owner.name, str(error))
             else:
-                found.append(owner)
-        return found
+                owners.append(owner)
+        return owners
 
     async def migrate(self, *, apply: bool) -> None:
         """Find what is pending and, with `apply`, apply it. Raises StartupError."""
@@ -72,9 +72,9 @@ class Schema:
     async def _migrate(self, *, apply: bool) -> list[Pending]:
         owners = self.owners()
         states = [await self._pending(owner) for owner in owners]
-        found = [state for state in states if state is not None and state.revisions]
-        if not (found and apply):
-            return found
+        pending = [state for state in states if state is not None and state.revisions]
+        if not (pending and apply):
+            return pending
         async with migrate.migration_lock(self._database):
             # Another process may have applied them meanwhile; an unused database has nothing to lose.
             left = [state for state in [await self._pending(owner) for owner in owners] if state]
@@ -115,12 +115,12 @@ class Schema:
             return None
 
     async def _upgrade(self, owners: Sequence[Owner]) -> None:
-        taken: dict[str, str] = {}
+        owner_by_table: dict[str, str] = {}
         for owner in owners:
             if owner.name != "kernel" and not self._states.is_loaded(owner.name):
                 continue
             try:
-                await migrate.upgrade(self._database, owner, taken)
+                await migrate.upgrade(self._database, owner, owner_by_table)
             except ANY_ERROR as error:
                 if owner.name == "kernel" or _is_not_its_fault(error):
                     raise

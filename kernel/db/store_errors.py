@@ -22,8 +22,8 @@ def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
     if fault == "disk" and disk.is_short():
         fault = "disk_full"
     # No traceback for errors that every request hits: they would fill the disk.
-    shown = None if fault in ("disk_full", "damaged") or is_lost(error) or is_read_only(error) else error
-    log.error("%s: %s", fault or _brief(error), type(error).__name__, exc_info=shown)
+    exc_info = None if fault in ("disk_full", "damaged") or is_lost(error) or is_read_only(error) else error
+    log.error("%s: %s", fault or _brief(error), type(error).__name__, exc_info=exc_info)
     if fault is not None:
         return public_error(fault)
     return Unavailable(READ_ONLY if is_read_only(error) else "The database is unreachable; try again")

@@ -52,8 +52,8 @@ def off_the_loop(work: Callable[[], T]) -> T:
     A cancelled caller still waits for it: a thread can't be stopped, and its work must not outlast the
     transaction and its locks.
     """
-    made: T = await_(uninterrupted(asyncio.to_thread(work))) if in_greenlet() else work()
-    return made
+    result: T = await_(uninterrupted(asyncio.to_thread(work))) if in_greenlet() else work()
+    return result
 
 
 class Unit:

@@ -42,7 +42,7 @@ class EventCatalog:
     """The declared events, by every name under which one may be stored."""
 
     def __init__(self) -> None:
-        self._known: dict[str, type[Event]] = {}
+        self._classes: dict[str, type[Event]] = {}
 
     def add(self, plugin: str, declared: Sequence[type[Event]]) -> str | None:
         """Add a plugin's events. Returns None, or why they were refused; then nothing is added."""
@@ -51,19 +51,19 @@ class EventCatalog:
             for name in _names(event):
                 if not name.startswith(f"{plugin}.") and name == event.event_name:
                     return f"its event '{name}' must be called '{plugin}.…'"
-                if fresh.get(name, self._known.get(name, event)) is not event:
+                if fresh.get(name, self._classes.get(name, event)) is not event:
                     return f"there are two events called '{name}'; rename one and keep its former_names"
                 fresh[name] = event
-        self._known.update(fresh)
+        self._classes.update(fresh)
         return None
 
     def find(self, name: str) -> type[Event] | None:
         """The class of a stored event; None for a name that no plugin declared."""
-        return self._known.get(name)
+        return self._classes.get(name)
 
     def declares(self, event: Event) -> bool:
         """Whether the event's class can be found by its name."""
-        return self._known.get(event.event_name) is type(event)
+        return self._classes.get(event.event_name) is type(event)
 
 
 def _names(event: type[Event]) -> Iterator[str]:

@@ -49,7 +49,7 @@ class Notices:
         self._telling: asyncio.Handle | None = None
         self._listeners: dict[str, list[Listener]] = {}
         self._last = 0
-        self._seen: set[int] = set()
+        self._recent_ids: set[int] = set()
         self._own: set[int] = set()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
@@ -80,7 +80,7 @@ class Notices:
 
         On PostgreSQL, the wake-up may arrive before the commit returns; then the row was already found.
         """
-        if row is None or row not in self._seen:
+        if row is None or row not in self._recent_ids:
             self.deliver(topic, key)
         if row is not None:
             self._own.add(row)
@@ -94,7 +94,7 @@ class Notices:
     async def start(self, database: Database) -> None:
         """Start looking for notices of other processes."""
         await self._wakeups.start(database, self._woken.set)
-        self._last, self._seen = await database.read(_latest)
+        self._last, self._recent_ids = await database.read(_latest)
         self._task = lasting("notices", partial(self._follow, database))
 
     async def stop(self) -> None:
@@ -122,10 +122,10 @@ class Notices:
     async def _look(self, database: Database) -> None:
         rows = await database.read(_AFTER.all, {"last": self._last - _OVERLAP})
         for row in rows:
-            if row["id"] not in self._seen and row["id"] not in self._own:
+            if row["id"] not in self._recent_ids and row["id"] not in self._own:
                 self.deliver(row["topic"], row["key"])
-        self._seen = {row["id"] for row in rows}
-        self._last = max(self._seen, default=self._last)
+        self._recent_ids = {row["id"] for row in rows}
+        self._last = max(self._recent_ids, default=self._last)
         self._own = {row for row in self._own if row > self._last - _OVERLAP}
 
 

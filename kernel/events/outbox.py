@@ -53,8 +53,8 @@ async def _deliver_all(platform: Platform, events: Together[StoredEvent]) -> Non
             events.done(job_id)
 
 
-def _revive(known: EventCatalog, stored: StoredEvent) -> Event:
-    cls = known.find(stored.event)
+def _revive(catalog: EventCatalog, stored: StoredEvent) -> Event:
+    cls = catalog.find(stored.event)
     if cls is None:
         raise JobFailed(f"no plugin declares the event '{stored.event}'")
     return cls.model_validate(stored.fields)

@@ -205,5 +205,5 @@ async def _check_elsewhere(remote: RemoteServices, name: str) -> None:
     checks = body.get("checks")
     if body.get("status") == "unhealthy":
         texts = checks.items() if isinstance(checks, dict) else ()
-        found = (f"{check}: {str(text)[11:]}" for check, text in texts if is_failure(str(text)))
-        raise Unhealthy(next(found, "reported by the service itself"))
+        failures = (f"{check}: {str(text)[11:]}" for check, text in texts if is_failure(str(text)))
+        raise Unhealthy(next(failures, "reported by the service itself"))

@@ -114,23 +114,23 @@ class Service:
         """The mounts, strings spelled out."""
         return tuple(Mount(item) if isinstance(item, str) else item for item in self.mounts)
 
-    def completed(self, known: Service | None) -> Service:
+    def completed(self, base: Service | None) -> Service:
         """This declaration, with what an entry point says of the service where this one says nothing."""
-        if known is None or self.mounts or self.port:
+        if base is None or self.mounts or self.port:
             return self
         return replace(
             self,
-            mounts=known.mounts,
-            port=known.port,
-            long=known.long,
-            critical_phase=known.critical_phase,
-            title=self.title or known.title,
+            mounts=base.mounts,
+            port=base.port,
+            long=base.long,
+            critical_phase=base.critical_phase,
+            title=self.title or base.title,
         )
 
 
 def installed_services() -> dict[str, Service]:
     """The services that installed packages name as entry points. A broken one is reported and left out."""
-    known: dict[str, Service] = {}
+    services: dict[str, Service] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             service = point.load()
@@ -140,28 +140,28 @@ def installed_services() -> dict[str, Service]:
         if not isinstance(service, Service):
             log.warning("the service '%s' is a %s and not a Service", point.name, type(service).__name__)
             continue
-        problem = declaration_problem(service, known)
+        problem = declaration_problem(service, services)
         if problem is None:
-            known[service.name] = service
+            services[service.name] = service
         else:
             log.warning("the service '%s' is left out: %s", service.name, problem)
-    return known
+    return services
 
 
-def declaration_problem(service: Service, known: Mapping[str, Service]) -> str | None:
-    """What is wrong with a declaration beside the `known` others, to complete "its service …"."""
+def declaration_problem(service: Service, known_services: Mapping[str, Service]) -> str | None:
+    """What is wrong with a declaration beside the `known_services`, to complete "its service …"."""
     if service.name == GATEWAY:
         return "has the gateway's name; rename it"
     if not _NAME.fullmatch(service.name):
         return "has an odd name; use a-z, 0-9 and '-'"
     if not (service.mounts or service.port or service.published):
         return f'can\'t be reached; add its public prefix: mounts=("/v1/{service.name}",)'
-    others = [other for other in known.values() if other.name != service.name]
+    others = [other for other in known_services.values() if other.name != service.name]
     if service.port is not None:
-        taken = next((other.name for other in others if other.port == service.port), None)
-        taken = GATEWAY if service.port == GATEWAY_PORT else taken
-        if taken is not None:
-            return f"wants the port {service.port} of '{taken}'; choose another port"
+        port_owner = next((other.name for other in others if other.port == service.port), None)
+        port_owner = GATEWAY if service.port == GATEWAY_PORT else port_owner
+        if port_owner is not None:
+            return f"wants the port {service.port} of '{port_owner}'; choose another port"
     return next(filter(None, (_mount_problem(mount, service, others) for mount in service.prefixes)), None)
 
 
@@ -179,8 +179,8 @@ def _mount_problem(mount: Mount, service: Service, others: Iterable[Service]) ->
 
 def in_order(services: Iterable[Service]) -> list[Service]:
     """Services that have public prefixes, by port; those without a port come last, by name."""
-    shown = [service for service in services if service.mounts]
-    return sorted(shown, key=lambda one: (one.port is None, one.port or 0, one.name))
+    public = [service for service in services if service.mounts]
+    return sorted(public, key=lambda service: (service.port is None, service.port or 0, service.name))
 
 
 def mount_of(path: str, services: Iterable[Service]) -> Mount | None:

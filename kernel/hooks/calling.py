@@ -62,26 +62,26 @@ class Waits:
     def __init__(self) -> None:
         self._stuck: dict[Hashable, bool] = {}  # whether a question is waiting for the full time
 
-    async def within(self, seconds: float, answer: Awaitable[Any], asked: Hashable | None = None) -> Any:
-        """The answer. Raises TimeoutError with a text; without `asked`, always after the full time."""
-        is_tried = self._stuck.get(asked)
+    async def within(self, seconds: float, answer: Awaitable[Any], key: Hashable | None = None) -> Any:
+        """The answer. Raises TimeoutError with a text; without a `key`, always after the full time."""
+        is_tried = self._stuck.get(key)
         if is_tried:
             seconds *= _SOON
         elif is_tried is not None:
-            self._stuck[asked] = True
+            self._stuck[key] = True
         try:
             async with asyncio.timeout(seconds) as limit:
                 value = await answer
         except TimeoutError:
             if not limit.expired():
                 raise
-            if asked is not None:
-                self._stuck.setdefault(asked, False)
+            if key is not None:
+                self._stuck.setdefault(key, False)
             raise TimeoutError(f"no answer within {seconds:g} s") from None
         finally:
-            if is_tried is False and asked in self._stuck:
-                self._stuck[asked] = False
-        self._stuck.pop(asked, None)
+            if is_tried is False and key in self._stuck:
+                self._stuck[key] = False
+        self._stuck.pop(key, None)
         return value
 
 
@@ -180,8 +180,8 @@ class Hooks:
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
         """Notify every plugin. Failures are reported as in `ask` and returned; they don't stop the others."""
         arguments = _named(spec, args, kwargs)
-        told = [await self.tell_one(one, spec, arguments) for one in self.implementations(spec)]
-        return [error for error in told if error is not None]
+        errors = [await self.tell_one(one, spec, arguments) for one in self.implementations(spec)]
+        return [error for error in errors if error is not None]
 
     async def tell_one(
         self, implementation: Implementation, spec: Notification[...], arguments: dict[str, Any]
@@ -222,7 +222,7 @@ class Hooks:
 
     def _declared(self, spec: AnySpec, arguments: dict[str, Any]) -> list[tuple[str, Any]]:
         """(plugin, declared) pairs in the loading order."""
-        found = []
+        pairs = []
         for implementation in reversed(self.implementations(spec)):
             ask = partial(self._declaration, implementation, spec, arguments)
             try:
@@ -231,8 +231,8 @@ class Hooks:
                 self._on_declaration_failure(implementation.plugin, spec.name, error)
                 continue
             if declared is not None:
-                found.append((implementation.plugin, declared))
-        return found
+                pairs.append((implementation.plugin, declared))
+        return pairs
 
     def _declaration(self, implementation: Implementation, spec: AnySpec, arguments: dict[str, Any]) -> Any:
         declared = implementation.call(arguments)
@@ -244,10 +244,10 @@ class Hooks:
 
     def _compile(self, spec: AnySpec) -> list[Implementation]:
         caller = getattr(self._manager.hook, spec.name, None)
-        found = [] if caller is None else reversed(caller.get_hookimpls())
+        hookimpls = [] if caller is None else reversed(caller.get_hookimpls())
         return [
             Implementation(impl.plugin_name, impl.function, (*impl.argnames, *impl.kwargnames))
-            for impl in found
+            for impl in hookimpls
             if impl.plugin_name not in self._silent
         ]
 

@@ -90,8 +90,8 @@ def _unknown_parameters(spec: HookSpec[..., Any], method: Any) -> list[str]:
     return [name for name in inspect.signature(method).parameters if name not in spec.argument_names]
 
 
-def _closest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
+def _closest(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
@@ -112,14 +112,14 @@ class AnswerChecks:
         if kind in self._fitting:
             return
         if spec.answer is not NoneType and not _fits(answer, spec.answer):
-            wanted = str(inspect.signature(spec.function).return_annotation).removesuffix(" | None")
-            raise Misanswered(f"returned {_described(answer, spec.answer)}; return {wanted} or None")
+            annotation = str(inspect.signature(spec.function).return_annotation).removesuffix(" | None")
+            raise Misanswered(f"returned {_described(answer, spec.answer)}; return {annotation} or None")
         self._fitting.add(kind)
 
 
-def _fits(value: object, wanted: Any) -> bool:
+def _fits(value: object, annotation: Any) -> bool:
     """Whether a value has a type; of what it contains, only the items of a list are checked."""
-    kind, inner = get_origin(wanted) or wanted, get_args(wanted)
+    kind, inner = get_origin(annotation) or annotation, get_args(annotation)
     if kind in (Union, UnionType):
         return any(_fits(value, one) for one in inner)
     if kind is Any or kind is float or isinstance(kind, TypeVar):
@@ -134,10 +134,10 @@ def _fits(value: object, wanted: Any) -> bool:
         return True
 
 
-def _described(answer: object, wanted: Any) -> str:
+def _described(answer: object, annotation: Any) -> str:
     """What an answer is, with the first item that does not fit."""
     items = answer if isinstance(answer, list | tuple) else ()
-    alternatives = [wanted, *get_args(wanted)]
+    alternatives = [annotation, *get_args(annotation)]
     item = next((get_args(one)[0] for one in alternatives if get_origin(one) is Sequence), Any)
     strange = [one for one in items if not _fits(one, item)]
     return f"a list with {_kind(strange[0])}" if strange else _kind(answer)

@@ -29,7 +29,7 @@ class HookManager(pluggy.PluginManager):
         specs = specs_in(holder)
         if not specs:
             raise ValueError(
-                f"{_shown(holder)} contains no hook specification: write @hookspec.first above it"
+                f"{_label(holder)} contains no hook specification: write @hookspec.first above it"
             )
         for spec in specs:
             if spec.name in self.specs:
@@ -65,7 +65,7 @@ def _may_be_hook(value: object) -> bool:
 def brought(declared: object) -> list[object]:
     """What `register_hookspecs` returned, as a list. Raises ValueError."""
     if isinstance(declared, ModuleType | HookSpec):
-        raise ValueError(f"register_hookspecs returned {_shown(declared)} alone; return a list: [hookspecs]")
+        raise ValueError(f"register_hookspecs returned {_label(declared)} alone; return a list: [hookspecs]")
     if inspect.iscoroutine(declared):
         declared.close()
         raise ValueError("register_hookspecs must not be async: write 'def' instead of 'async def'")
@@ -76,5 +76,5 @@ def brought(declared: object) -> list[object]:
     return list(declared or ())
 
 
-def _shown(holder: object) -> str:
+def _label(holder: object) -> str:
     return str(getattr(holder, "__name__", None) or type(holder).__name__)

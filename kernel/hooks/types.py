@@ -193,14 +193,14 @@ hookspec = HookspecMarker()
 def _specify(kind: Any, function: Any, failing: Any, seconds: float | None) -> Any:
     if function is not None:
         return kind(function, failing, seconds)
-    return lambda found: kind(found, failing, seconds)
+    return lambda hook: kind(hook, failing, seconds)
 
 
 def specs_in(holder: object) -> list[HookSpec[..., Any]]:
     """A module's specifications in the order of its file, or a single one."""
     if isinstance(holder, HookSpec):
         return [holder]
-    found = [value for value in vars(holder).values() if isinstance(value, HookSpec)]
+    specs = [value for value in vars(holder).values() if isinstance(value, HookSpec)]
     if isinstance(holder, ModuleType):
-        return [spec for spec in found if spec.module == holder.__name__]
-    return found
+        return [spec for spec in specs if spec.module == holder.__name__]
+    return specs

@@ -54,11 +54,11 @@ class AccessControl:
             return ANONYMOUS
         authorization = sent[0] if sent else None
         if authorization is not None:
-            known = self._identity.recall(authorization) or self._hooks.ask_now(
+            principal = self._identity.recall(authorization) or self._hooks.ask_now(
                 hookspecs.recall_actor, platform=platform, authorization=authorization
             )
-            if known is not None:
-                return known
+            if principal is not None:
+                return principal
         async with attempts or nullcontext():
             try:
                 principal = await self._hooks.ask(

@@ -165,8 +165,8 @@ async def _write(
 
 def _seconds(date: str) -> float | None:
     try:
-        found = parsedate_to_datetime(date)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        moment = parsedate_to_datetime(date)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -177,8 +177,8 @@ def part_of(sent: Sequence[str]) -> slice:
     Anything but a single byte range is ignored: another unit, several ranges, letters, an end before its
     start. Raises ValueError for the last zero bytes, which no file can satisfy.
     """
-    found = _ONE_RANGE.fullmatch(sent[0]) if len(sent) == 1 else None
-    first, last = found.groups() if found else ("", "")
+    match = _ONE_RANGE.fullmatch(sent[0]) if len(sent) == 1 else None
+    first, last = match.groups() if match else ("", "")
     if not first and not last:
         return WHOLE
     if not first:

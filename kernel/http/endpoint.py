@@ -39,8 +39,8 @@ class UnfitAnswer(TypeError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         wrong = f"{where}: {first['msg']}" if where else first["msg"]
-        given = f"{route.method} {route.path} returned a {type(answer).__name__}"
-        super().__init__(f"{given} that doesn't fit its 'returns': {wrong}")
+        subject = f"{route.method} {route.path} returned a {type(answer).__name__}"
+        super().__init__(f"{subject} that doesn't fit its 'returns': {wrong}")
 
 
 def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
@@ -105,7 +105,7 @@ class Endpoint:
         self._patience = platform.settings.body_timeout
         self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
         self._query = QueryParser(route.query) if route.query else None
-        self._kept: tuple[int, bytes] | None = None
+        self._fixed_answer: tuple[int, bytes] | None = None
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
         """Serve a request whose sender has been identified."""
@@ -131,9 +131,9 @@ class Endpoint:
     async def _fixed(self, ctx: Context) -> web.StreamResponse:
         """The rendered response, kept until the plugins' declarations change."""
         revision = self._states.revision
-        if self._kept is None or self._kept[0] != revision:
-            self._kept = (revision, self._to_json(await self.route.handler(ctx)))
-        return json_response(self._kept[1], self.route.status)
+        if self._fixed_answer is None or self._fixed_answer[0] != revision:
+            self._fixed_answer = (revision, self._to_json(await self.route.handler(ctx)))
+        return json_response(self._fixed_answer[1], self.route.status)
 
     def _params(self, ctx: Context) -> dict[str, Any]:
         """The path's parameters. Anonymous callers don't learn whether an id is well-formed."""

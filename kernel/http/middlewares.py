@@ -147,13 +147,13 @@ class _Boundary:
             error.__traceback__ = None  # the request keeps its match's error: another cycle
             if error.status < 400:
                 return error
-        known = self._known(ctx, error)
+        failure = self._as_platform_error(ctx, error)
         if not ctx.request.answering:
-            return (ctx.error_format or PLAIN_ERRORS).respond(ctx, known)
-        log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, known.detail)
+            return (ctx.error_format or PLAIN_ERRORS).respond(ctx, failure)
+        log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, failure.detail)
         raise _cut(ctx.request) from None
 
-    def _known(self, ctx: Context, error: BaseException) -> PlatformError:
+    def _as_platform_error(self, ctx: Context, error: BaseException) -> PlatformError:
         """The error as a PlatformError; an unexpected one is logged."""
         if isinstance(error, PlatformError):
             return error
@@ -162,14 +162,14 @@ class _Boundary:
         if isinstance(error, web.RequestPayloadError | HttpProcessingError):
             return BadRequest("The body is damaged: it could not be decompressed")
         self._platform.database.note(error)
-        known = store_error(error, self._platform.disk)
+        failure = store_error(error, self._platform.disk)
         blamed = failure_behind(error)
-        if known is None and blamed is not None:  # already logged
+        if failure is None and blamed is not None:  # already logged
             kind = PluginTooSlow if isinstance(error, TimeoutError) else PluginFailed
             return kind(blamed.plugin, blamed.hook)
-        if known is None:
+        if failure is None:
             log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
-        return known or PlatformError()
+        return failure or PlatformError()
 
 
 class _Admission:
@@ -320,12 +320,12 @@ ACCESS_LOG: ResourceKey[AccessLog] = ResourceKey("access_log")
 
 def _handlers() -> list[logging.Handler]:
     """The handlers that this logger's records would reach."""
-    found: list[logging.Handler] = []
+    handlers: list[logging.Handler] = []
     logger: logging.Logger | None = access
     while logger is not None:
-        found += [handler for handler in logger.handlers if handler.level <= logging.INFO]
+        handlers += [handler for handler in logger.handlers if handler.level <= logging.INFO]
         logger = logger.parent if logger.propagate else None
-    return found
+    return handlers
 
 
 def _emit(handler: logging.Handler, entries: Sequence[AccessEntry]) -> None:

@@ -61,7 +61,7 @@ class RouteChecks:
             why = problem_of(route, self._permissions)
             if why is None:
                 key = (root, route.method, template_of(route.path).shape)
-                why = _taken(self._owners.get(key) or own.get(key)) or self._hiding(owner, root, route)
+                why = _conflict(self._owners.get(key) or own.get(key)) or self._hiding(owner, root, route)
                 own[key] = owner
             if why is not None:
                 return Flaw(f"{route.method} {route.path} {why}", route.handler)
@@ -114,7 +114,7 @@ class RouteChecks:
                 self._claims.setdefault("", []).append(_Claim(owner, route.method, path, prefix.depth, root))
 
 
-def _taken(holder: str | None) -> str | None:
+def _conflict(holder: str | None) -> str | None:
     return None if holder is None else f"is taken by '{holder}'; choose another path"
 
 
@@ -209,19 +209,19 @@ def _handler_problem(route: Route) -> str | None:
 
 def _handed(route: Route) -> list[str]:
     """The keywords with which the handler will be called."""
-    found = list(template_of(route.path).kinds)
+    keywords = list(template_of(route.path).kinds)
     if route.query is not None:
-        found.append("query")
+        keywords.append("query")
     if not (route.body is None or isinstance(route.body, Upload | RawBody)):
-        found.append("body")
-    return found
+        keywords.append("body")
+    return keywords
 
 
 def _not_taken(parameters: Iterable[inspect.Parameter], handed: Iterable[str]) -> str | None:
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return None
-    taken = {parameter.name for parameter in parameters if parameter.kind in _BY_KEYWORD}
-    return next((name for name in handed if name not in taken), None)
+    keywords = {parameter.name for parameter in parameters if parameter.kind in _BY_KEYWORD}
+    return next((name for name in handed if name not in keywords), None)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

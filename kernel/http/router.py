@@ -64,9 +64,9 @@ class PathTemplate:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        found = _PARAMETER.findall(path)
-        kinds = {name: kind or None for name, kind in found}
-        _check(path, distinct=len(kinds) == len(found))
+        parameters = _PARAMETER.findall(path)
+        kinds = {name: kind or None for name, kind in parameters}
+        _check(path, distinct=len(kinds) == len(parameters))
         unknown = {kind for kind in kinds.values() if kind not in _SCHEMAS}
         if unknown:
             raise ValueError(f"path '{path}': unknown parameter type {sorted(map(str, unknown))}")
@@ -128,9 +128,9 @@ def _check(path: str, *, distinct: bool) -> None:
         raise ValueError(f"path '{path}': '?', '#' and '%' can't be part of a path")
 
 
-def _begin_alike(one: Sequence[str], other: Sequence[str]) -> bool:
+def _begin_alike(segments: Sequence[str], others: Sequence[str]) -> bool:
     """Whether some text may match the segments of both up to the first `path` parameter, which one has."""
-    for own, its in zip(one, other, strict=False):
+    for own, its in zip(segments, others, strict=False):
         if _REST.search(own) or _REST.search(its):
             return True
         if not _meet(own, its):
@@ -138,11 +138,11 @@ def _begin_alike(one: Sequence[str], other: Sequence[str]) -> bool:
     return False
 
 
-def _meet(one: str, other: str) -> bool:
+def _meet(segment: str, other: str) -> bool:
     """Whether some text may match both segments; assumed if both have parameters."""
-    if "{" in one:
-        return "{" in other or _meet(other, one)
-    return re.fullmatch(_pattern(other), one) is not None
+    if "{" in segment:
+        return "{" in other or _meet(other, segment)
+    return re.fullmatch(_pattern(other), segment) is not None
 
 
 def _pattern(segment: str) -> str:

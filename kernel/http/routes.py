@@ -261,9 +261,9 @@ class RouteTable:
         """
 
         def decorate(handler: H) -> H:
-            given = {"token_scopes": self.token_scopes, **options}
-            given |= {name: tuple(given[name]) for name in _LISTS if name in given}
-            self.routes.append(Route(method, path, handler, tag=self.tag, name=handler.__name__, **given))
+            fields = {"token_scopes": self.token_scopes, **options}
+            fields |= {name: tuple(fields[name]) for name in _LISTS if name in fields}
+            self.routes.append(Route(method, path, handler, tag=self.tag, name=handler.__name__, **fields))
             return handler
 
         return decorate

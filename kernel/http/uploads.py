@@ -135,26 +135,26 @@ def _parameters(part: BodyPartReader) -> dict[str, str]:
 class _Form:
     """One form while it is being read."""
 
-    def __init__(self, ctx: Context, limit: int, wanted: Collection[str]) -> None:
+    def __init__(self, ctx: Context, limit: int, field_names: Collection[str]) -> None:
         self._ctx = ctx
         self._clock = BodyClock(ctx.request, ctx.platform.settings.body_timeout)
         self._limit = limit
-        self._wanted = wanted
-        self._found: ReceivedFile | None = None
+        self._field_names = field_names
+        self._file: ReceivedFile | None = None
         self._fields: dict[str, str] = {}
 
     async def read(self, reader: MultipartReader) -> ReceivedFile:
         """The file and the fields. If anything is wrong, the file is discarded."""
         try:
             await self._read_parts(reader)
-            if self._found is None:
+            if self._file is None:
                 raise Unprocessable.field(("body", "file"), "the field 'file' is missing")
         except BaseException:  # including a client that leaves: no file stays behind
-            if self._found is not None:
-                self._found.staged.discard()
+            if self._file is not None:
+                self._file.staged.discard()
             raise
-        self._found.fields = self._fields
-        return self._found
+        self._file.fields = self._fields
+        return self._file
 
     async def _read_parts(self, reader: MultipartReader) -> None:
         for _ in range(_MOST_PARTS):
@@ -167,9 +167,9 @@ class _Form:
             name = content_disposition_filename(parameters, "name")
             if name != "file":
                 await self._read_field(part, name)
-            elif self._found is None:
+            elif self._file is None:
                 filename = content_disposition_filename(parameters, "filename")
-                self._found = await self._read_file(part, filename)
+                self._file = await self._read_file(part, filename)
             else:
                 raise BadRequest("Send one file at a time, in the field 'file'")
         raise BadRequest(f"The form has more than {_MOST_PARTS} fields")
@@ -197,7 +197,7 @@ class _Form:
             if len(raw) > _FIELD_LIMIT:
                 what = "A field without a name" if name is None else f"The field '{clean_name(name)[:40]}'"
                 raise BadRequest(f"{what} is too long; send one file, in the field 'file'")
-        if name is not None and name in self._wanted:
+        if name is not None and name in self._field_names:
             self._fields[name] = raw.decode(errors="replace")
 
     async def _pieces(self, part: BodyPartReader) -> AsyncIterator[bytes]:

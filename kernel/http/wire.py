@@ -42,11 +42,11 @@ class Cors:
         if "*" in listed:
             self._without: Headers = ()
             self._any_origin: Headers = _OPEN
-            self._known: dict[str, Headers] = {}
+            self._by_origin: dict[str, Headers] = {}
         else:
             self._without = ((hdrs.VARY, hdrs.ORIGIN),)
             self._any_origin = (*self._without, exposed)
-            self._known = {origin: (*self._without, *_trust(origin), exposed) for origin in listed}
+            self._by_origin = {origin: (*self._without, *_trust(origin), exposed) for origin in listed}
 
     def is_preflight(self, request: web.Request) -> bool:
         """Whether the request is a browser's preflight."""
@@ -54,12 +54,12 @@ class Cors:
 
     def preflight(self, request: web.Request) -> web.Response:
         """A 204 with what is allowed; the origin is added as to any response."""
-        wanted = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "*")
+        allowed_headers = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "*")
         return web.Response(
             status=204,
             headers={
                 hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST, PUT, PATCH, DELETE, OPTIONS",
-                hdrs.ACCESS_CONTROL_ALLOW_HEADERS: wanted,
+                hdrs.ACCESS_CONTROL_ALLOW_HEADERS: allowed_headers,
                 hdrs.ACCESS_CONTROL_MAX_AGE: "600",
             },
         )
@@ -68,7 +68,7 @@ class Cors:
         """The headers that let the sender's page read the response, if its origin (or any) is allowed."""
         if any_origin:
             return _OPEN
-        return self._without if origin is None else self._known.get(origin, self._any_origin)
+        return self._without if origin is None else self._by_origin.get(origin, self._any_origin)
 
     def add_headers(self, origin: str | None, headers: CIMultiDict[str], *, any_origin: bool = False) -> None:
         """Add the CORS headers to a response. They replace its own, except that Vary is merged."""
@@ -168,8 +168,8 @@ class Request(web.Request):
         codings = self.headers.getall(hdrs.CONTENT_ENCODING, None)
         if codings is None:
             return
-        known = self.coding is not None and len(codings) == 1
-        if not known and {coding.strip().lower() for coding in codings} - _PLAIN_CODINGS:
+        can_decode = self.coding is not None and len(codings) == 1
+        if not can_decode and {coding.strip().lower() for coding in codings} - _PLAIN_CODINGS:
             raise unknown_coding()
 
     @property

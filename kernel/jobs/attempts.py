@@ -184,9 +184,9 @@ class JobRunner:
         await self._close(record, "failed", error=reason)
 
     async def _give_up_unread(self, record: JobRecord, job: JobRef, reason: str) -> None:
-        told = job.on_unreadable if isinstance(job, LongJob) else None
-        if told is not None and record.subject is not None:
-            await self._tell(record, job, partial(told, self._platform, record.subject, reason))
+        on_unreadable = job.on_unreadable if isinstance(job, LongJob) else None
+        if on_unreadable is not None and record.subject is not None:
+            await self._tell(record, job, partial(on_unreadable, self._platform, record.subject, reason))
         await self._close(record, "failed", error=reason)
 
     async def _tell(self, record: JobRecord, job: JobRef, call: Callable[[], Awaitable[None]]) -> None:
@@ -236,8 +236,8 @@ def _unreadable(error: ValidationError) -> str:
 
 def _reason(error: BaseException, failures: int) -> str:
     """The reason that people may read: an error's public text if it has one, otherwise its type."""
-    said = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
-    return f"{said} (given up after {failures} attempts)"
+    text = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
+    return f"{text} (given up after {failures} attempts)"
 
 
 def batching_kinds(platform: Platform) -> Collection[str]:

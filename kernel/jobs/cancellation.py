@@ -36,11 +36,11 @@ class CancelledJob(BaseModel):
 
 def request_cancel(unit: Unit, record: JobRecord, job: JobRef | None) -> None:
     """Cancel a job that is under way; its record must be locked in this unit."""
-    asked = {"cancel_requested_at": utc_now()}
+    changes = {"cancel_requested_at": utc_now()}
     if record.status == "queued":
-        end_cancelled(unit, record, job, asked)
+        end_cancelled(unit, record, job, changes)
     else:
-        queue.note(unit, record, asked)
+        queue.note(unit, record, changes)
         unit.notify(CANCEL, record.id)
 
 

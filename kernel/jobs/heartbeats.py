@@ -25,7 +25,7 @@ class Watched:
     """The signs of life of all workers, as observed by one of them."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[datetime, float]] = {}
+        self._sightings: dict[str, tuple[datetime, float]] = {}
         self._looked_at = float("-inf")
 
     def silent(self, beats: Mapping[str, datetime], now: float) -> list[str]:
@@ -35,20 +35,20 @@ class Watched:
         life either, and the first to return must not take over everybody's jobs.
         """
         if now - self._looked_at > _BLIND_SECONDS:
-            self._seen = {name: (beat, now) for name, (beat, _) in self._seen.items()}
+            self._sightings = {name: (beat, now) for name, (beat, _) in self._sightings.items()}
         self._looked_at = now
-        self._seen = {name: self._since(name, beat, now) for name, beat in beats.items()}
-        return [name for name, (_, since) in self._seen.items() if now - since > SILENT_SECONDS]
+        self._sightings = {name: self._since(name, beat, now) for name, beat in beats.items()}
+        return [name for name, (_, since) in self._sightings.items() if now - since > SILENT_SECONDS]
 
     def _since(self, name: str, beat: datetime, now: float) -> tuple[datetime, float]:
-        known = self._seen.get(name)
-        return known if known is not None and known[0] == beat else (beat, now)
+        sighting = self._sightings.get(name)
+        return sighting if sighting is not None and sighting[0] == beat else (beat, now)
 
 
 def begin(unit: Unit, worker: str, slot: str) -> None:
     """A worker's first heartbeat. Whoever had its slot before is dead, however recently it was seen."""
-    known = unit.session.scalars(select(WorkerRecord.id)).all()
-    end(unit, [name for name in known if name == slot or name.startswith(f"{slot}:")])
+    worker_ids = unit.session.scalars(select(WorkerRecord.id)).all()
+    end(unit, [name for name in worker_ids if name == slot or name.startswith(f"{slot}:")])
     unit.session.add(WorkerRecord(id=worker, seen_at=unit.now()))
 
 

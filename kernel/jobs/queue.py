@@ -58,8 +58,8 @@ def enqueue(session: Session, job: JobKind, payload: BaseModel, placing: Placing
 
 def _trace() -> str | None:
     """The `traceparent` of what enqueues a job now; None without a trace."""
-    found = carried_by_current().get(TRACEPARENT, "")
-    return found if 0 < len(found) <= _LONGEST_TRACE else None
+    traceparent = carried_by_current().get(TRACEPARENT, "")
+    return traceparent if 0 < len(traceparent) <= _LONGEST_TRACE else None
 
 
 def place_jobs_again(session: Session) -> int:
@@ -205,9 +205,9 @@ async def forget_finished(database: Database, days: int) -> int:
     return removed
 
 
-def _forget(unit: Unit, kept: timedelta) -> int:
+def _forget(unit: Unit, age: timedelta) -> int:
     now, unseen = unit.now(), (JobRecord.status == "done") & JobRecord.title.is_(None)
-    old = (JobRecord.finished_at < now - kept) | (unseen & (JobRecord.finished_at < now - min(_UNSEEN, kept)))
+    old = (JobRecord.finished_at < now - age) | (unseen & (JobRecord.finished_at < now - min(_UNSEEN, age)))
     some = select(JobRecord.id).where(old).limit(_FORGOTTEN_AT_ONCE)
     gone = delete(JobRecord).where(JobRecord.id.in_(some)).returning(JobRecord.id)
     return len(unit.session.scalars(gone).all())

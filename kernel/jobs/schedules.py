@@ -50,7 +50,7 @@ class Schedule:
 
 def schedules_of(platform: Platform) -> list[Schedule]:
     """The schedules, ordered by job name. One whose times are invalid is logged and left out."""
-    offers, found = platform.resource(OFFERS), []
+    offers, schedules = platform.resource(OFFERS), []
     for name, job in sorted(offers.jobs.items()):
         try:
             cron = _cron_of(platform, job)
@@ -58,8 +58,8 @@ def schedules_of(platform: Platform) -> list[Schedule]:
             log.error("the job '%s' doesn't run: %s: %s", name, type(error).__name__, error)
         else:
             if cron is not None:
-                found.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
-    return found
+                schedules.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
+    return schedules
 
 
 def _cron_of(platform: Platform, job: JobRef) -> str | None:
@@ -82,10 +82,10 @@ def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime:
     from croniter import croniter
 
     times = croniter(cron, now.astimezone(zone))
-    found: datetime = times.get_next(datetime)
-    while found.fold and times.expanded[_HOUR] != ["*"]:
-        found = times.get_next(datetime)
-    return found.astimezone(UTC)
+    moment: datetime = times.get_next(datetime)
+    while moment.fold and times.expanded[_HOUR] != ["*"]:
+        moment = times.get_next(datetime)
+    return moment.astimezone(UTC)
 
 
 class Scheduler:
@@ -106,12 +106,12 @@ class Scheduler:
 
     async def turn(self, now: datetime) -> float:
         """Enqueue the jobs due at `now`; returns the seconds until the next check."""
-        known = await self._platform.database.read(known_schedules)
+        records = await self._platform.database.read(known_schedules)
         due = []
         for schedule in schedules_of(self._platform):
             if schedule.plugin != KERNEL and not self._platform.is_on(schedule.plugin):
                 continue
-            record = known.get(schedule.job.name)
+            record = records.get(schedule.job.name)
             if (
                 record is None
                 or record.cron != schedule.cron
@@ -145,8 +145,8 @@ def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> d
     elif record.next_at <= now and not _runs(unit.session, record.job_id):
         record.job_id = unit.enqueue(schedule.job, schedule.job.payload())
         record.last_at, record.next_at = now, following
-    found: datetime = record.next_at
-    return found
+    next_at: datetime = record.next_at
+    return next_at
 
 
 def _was_set_back(record: ScheduleRecord, now: datetime) -> bool:

@@ -125,21 +125,21 @@ class Taker:
         """
         session, now = unit.session, shared_now(unit.session)
         rests = _SOME_TRIED.first(session, {}) is not None
-        taken = [self._next(unit, lane, now, rests=rests) for lane in lanes]
+        batches = [self._next(unit, lane, now, rests=rests) for lane in lanes]
         pause = _until_due(session, now) if rests else None
-        return [batch for batch in taken if batch is not None], pause
+        return [batch for batch in batches if batch is not None], pause
 
     def _next(self, unit: Unit, lane: Lane, now: datetime, *, rests: bool) -> Batch | None:
         session, at = unit.session, {"lane": lane, "now": now}
         held_back = self._held_back(session, lane) if rests else set()
         lines = [line for line in _lines_in_turn(session, at) if line[:3] not in held_back]
         lines += _lines_in_order(session, at, held_back, rests=rests)
-        held = _held(session, lane) if len(lines) > 1 else {}
-        for line in sorted(lines, key=lambda one: self._rank(one, held)):
+        active = _active_weights(session, lane) if len(lines) > 1 else {}
+        for line in sorted(lines, key=lambda line: self._rank(line, active)):
             together = not line.again and line.kind in self._batching and lane == "quick"
             if together:
                 beside = [other for other in lines if other.kind == line.kind and not other.again]
-                ids = _within(self._company(session, at, beside, held), BATCH)
+                ids = _within(self._company(session, at, beside, active), BATCH)
             else:
                 ids = [line.first] if line.first else [row["id"] for row in _of_line(session, at, line, 1)]
             if ids:  # otherwise another worker is just taking them
@@ -147,9 +147,9 @@ class Taker:
                 return Batch(lane, claim_all(unit, self.worker, ids), together)
         return None
 
-    def _rank(self, line: WaitingLine, held: Mapping[tuple[object, ...], int]) -> tuple[Any, ...]:
-        """The smaller, the sooner its turn; `held` is what each has running."""
-        return (*((held.get(level, 0), self._served.get(level, 0)) for level in line.levels), line.since)
+    def _rank(self, line: WaitingLine, active: Mapping[tuple[object, ...], int]) -> tuple[Any, ...]:
+        """The smaller, the sooner its turn; `active` is what each has running."""
+        return (*((active.get(level, 0), self._served.get(level, 0)) for level in line.levels), line.since)
 
     def _serve(self, line: WaitingLine) -> None:
         """Note that it had a turn."""
@@ -158,23 +158,23 @@ class Taker:
         self._served.update(dict.fromkeys(line.levels, next(self._clock)))
 
     def _company(
-        self, session: Session, at: Mapping[str, Any], lines: Sequence[WaitingLine], held: Mapping[Any, int]
+        self, session: Session, at: Mapping[str, Any], lines: Sequence[WaitingLine], active: Mapping[Any, int]
     ) -> Iterator[Mapping[str, Any]]:
         """The jobs of one kind whose turns come next."""
-        turns = self._next_turns(lines, defaultdict(int, held))
+        turns = self._next_turns(lines, defaultdict(int, active))
         oldest = {line: iter(_of_line(session, at, line, turns.count(line))) for line in set(turns)}
         for line in turns:
             if (row := next(oldest[line], None)) is not None:
                 yield row
 
-    def _next_turns(self, lines: Sequence[WaitingLine], held: defaultdict[Any, int]) -> list[WaitingLine]:
+    def _next_turns(self, lines: Sequence[WaitingLine], active: defaultdict[Any, int]) -> list[WaitingLine]:
         left = {line: line.waits for line in lines}
         turns: list[WaitingLine] = []
         while left and len(turns) < BATCH:
-            line = min(left, key=lambda one: self._rank(one, held))
+            line = min(left, key=lambda line: self._rank(line, active))
             turns.append(line)
             for level in line.levels:
-                held[level] += 1
+                active[level] += 1
             left[line] -= 1
             if not left[line]:
                 del left[line]
@@ -190,8 +190,8 @@ class Taker:
         if not troubled:
             return set()
         # What one place holds was taken at one moment.
-        taken = select(*_SHARE, JobRecord.worker, JobRecord.started_at).where(_TAKEN, there)
-        theirs = {row[3:] for row in session.execute(taken) if row[:3] in troubled}
+        places_in_use = select(*_SHARE, JobRecord.worker, JobRecord.started_at).where(_TAKEN, there)
+        theirs = {row[3:] for row in session.execute(places_in_use) if row[:3] in troubled}
         workers = session.scalar(select(func.count()).select_from(WorkerRecord)) or 1
         all_but_one = workers * places(lane, self._concurrency) - 1
         return troubled if len(theirs) >= max(1, all_but_one) else set()
@@ -207,7 +207,7 @@ def _lines_in_order(
     session: Session, at: Mapping[str, Any], held_back: Collection[_Share], *, rests: bool
 ) -> list[WaitingLine]:
     """The jobs in order of arrival: new ones, and those tried before."""
-    found = []
+    lines = []
     for again in (False, True) if rests else (False,):
         if held_back:
             query = _FIRST[again].where(_not_of(held_back))
@@ -215,8 +215,8 @@ def _lines_in_order(
         else:
             row = _PREPARED_FIRST[again].first(session, at)
         if row is not None:
-            found.append(WaitingLine(None, None, None, again, 1, row["since"], row["id"]))
-    return found
+            lines.append(WaitingLine(None, None, None, again, 1, row["since"], row["id"]))
+    return lines
 
 
 def _not_of(shares: Iterable[_Share]) -> ColumnElement[bool]:
@@ -250,9 +250,9 @@ def _within(rows: Iterable[Mapping[str, Any]], most: int) -> list[str]:
     return ids
 
 
-def _held(session: Session, lane: Lane) -> dict[tuple[object, ...], int]:
+def _active_weights(session: Session, lane: Lane) -> dict[tuple[object, ...], int]:
     """What each kind has running in the lane, and each of its owners and shares anywhere."""
-    held: defaultdict[tuple[object, ...], int] = defaultdict(int)
+    active: defaultdict[tuple[object, ...], int] = defaultdict(int)
     columns = (*_SHARE, JobRecord.weight, JobRecord.lane, JobRecord.worker, JobRecord.started_at)
     kinds = set()
     for name, owner, share, weight, there, worker, since in session.execute(select(*columns).where(_TAKEN)):
@@ -260,8 +260,8 @@ def _held(session: Session, lane: Lane) -> dict[tuple[object, ...], int]:
         if there == lane:
             kinds.add((kind, worker, since))
         if weight is not None:
-            held[kind, owner] += weight
-            held[kind, owner, share] += weight
+            active[kind, owner] += weight
+            active[kind, owner, share] += weight
     for kind, _, _ in kinds:
-        held[kind,] += 1
-    return held
+        active[kind,] += 1
+    return active

@@ -103,8 +103,8 @@ class Worker:
                 self._due = min(self._due, time.monotonic() + pause)
 
     def _is_free(self, lane: Lane) -> bool:
-        taken = sum(batch.lane == lane for batch in self._running.values())
-        return taken < places(lane, self._concurrency)
+        busy = sum(batch.lane == lane for batch in self._running.values())
+        return busy < places(lane, self._concurrency)
 
     def _ids(self) -> list[str]:
         return [record.id for batch in self._running.values() for record in batch.records]

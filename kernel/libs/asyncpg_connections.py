@@ -63,7 +63,7 @@ class Connector:
             raise DatabaseUnreachable("the server does not answer")
         self._looking += 1
         try:
-            connection = await self._made(*arguments, **options)
+            connection = await self._connect(*arguments, **options)
         except TimeoutError as error:
             self._away = True
             raise DatabaseUnreachable("no answer in time") from error
@@ -76,13 +76,13 @@ class Connector:
         self._away = False
         return connection
 
-    async def _made(self, *arguments: Any, **options: Any) -> Any:
+    async def _connect(self, *arguments: Any, **options: Any) -> Any:
         """Connect. If the caller is cancelled meanwhile, close the connection once it is made.
 
         If cancelled halfway, asyncpg abandons the connection, whose end is then logged as "unexpected
         connection_lost() call".
         """
-        connecting = asyncio.ensure_future(self._connected(*arguments, **options))
+        connecting = asyncio.ensure_future(self._open(*arguments, **options))
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
@@ -94,11 +94,11 @@ class Connector:
                 connecting.cancel()
             raise
 
-    async def _connected(self, *arguments: Any, **options: Any) -> Any:
+    async def _open(self, *arguments: Any, **options: Any) -> Any:
         import asyncpg
 
-        given = {"timeout": self._patience, "connection_class": self._kind, **options}
-        connection = await asyncpg.connect(*arguments, **given)
+        parameters = {"timeout": self._patience, "connection_class": self._kind, **options}
+        connection = await asyncpg.connect(*arguments, **parameters)
         try:
             await connection.execute(_OF_THE_SERVER, timeout=self._patience)
         except BaseException:  # including cancellation: leave no half-made connection open
@@ -125,12 +125,12 @@ class Connector:
 
 
 def _number(address: URL, name: str) -> int:
-    given = address.query.get(name, _LIMITS[name])
+    value = address.query.get(name, _LIMITS[name])
     try:
-        return int(str(given))
+        return int(str(value))
     except ValueError:
         unit = {"tcp_user_timeout": "milliseconds", "keepalives_count": "probes"}.get(name, "seconds")
-        raise ValueError(f"{name} must be one whole number of {unit}, not {given!r}") from None
+        raise ValueError(f"{name} must be one whole number of {unit}, not {value!r}") from None
 
 
 def _limit(connection: Any, options: dict[str, int]) -> None:

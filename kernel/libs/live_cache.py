@@ -34,24 +34,24 @@ class LiveCache(Generic[K, V]):
 
     async def get(self, key: K) -> V:
         """The value of `key`; read now unless it is cached."""
-        known = self._fresh(key)
-        return known[0] if known is not None else await asyncio.shield(self._start_loading(key))
+        entry = self._fresh(key)
+        return entry[0] if entry is not None else await asyncio.shield(self._start_loading(key))
 
     def peek(self, key: K) -> V | None:
         """The value if it is cached and fresh enough. None means that nothing is known."""
-        known = self._fresh(key)
-        return None if known is None else known[0]
+        entry = self._fresh(key)
+        return None if entry is None else entry[0]
 
     def _fresh(self, key: K) -> tuple[V, float] | None:
         """The cached value if it is not too old; one that soon will be is read again in the background."""
-        known = self._values.get(key)
-        if known is None:
+        entry = self._values.get(key)
+        if entry is None:
             return None
         self._values.move_to_end(key)
-        left = known[1] - time.monotonic()
+        left = entry[1] - time.monotonic()
         if 0 < left < self._max_age * _AHEAD:
             self._start_loading(key)
-        return known if left > 0 else None
+        return entry if left > 0 else None
 
     def _start_loading(self, key: K) -> asyncio.Task[V]:
         task = self._loading.get(key)
@@ -78,11 +78,11 @@ class LiveCache(Generic[K, V]):
             task.exception()  # waiters get the error; for a read ahead, nobody needs it
 
     async def _load(self, key: K) -> V:
-        asked = time.monotonic()
+        started = time.monotonic()
         value = await self._load_value(key)
         # An invalidation of the key, or of all, in the meantime has dropped this read, too.
         if self._loading.get(key) is asyncio.current_task():
-            self._values[key] = (value, asked + self._max_age)
+            self._values[key] = (value, started + self._max_age)
             self._values.move_to_end(key)
             if len(self._values) > self._size:
                 self._values.popitem(last=False)

@@ -97,15 +97,15 @@ def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mappi
     file = home / _FOLDER / kind / f"{version}.safetensors"
     with suppress(OSError, ValueError):  # missing or damaged
         return _opened(file, mmap.ACCESS_COPY, checked=True)
-    made = _plain(make())
+    plain = _plain(make())
     try:
-        _write(file, made)
-        found = _opened(file, mmap.ACCESS_COPY, checked=False)
+        _write(file, plain)
+        arrays = _opened(file, mmap.ACCESS_COPY, checked=False)
     except OSError as error:
         log.warning("can't write %s, so every process keeps its own copy in memory: %s", file, error)
-        return Arrays(made)
+        return Arrays(plain)
     _sweep(file)
-    return found
+    return arrays
 
 
 def _plain(arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -131,9 +131,9 @@ def _opened(file: Path, access: int, *, checked: bool) -> Arrays:
         arrays = {name: _array(mapping, start, **entry) for name, entry in header.items()}
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"{file} can't be read: {error!r}") from None
-    found = Arrays(arrays, mapping)
-    found.forget()  # the digest has read all of it
-    return found
+    result = Arrays(arrays, mapping)
+    result.forget()  # the digest has read all of it
+    return result
 
 
 def _array(mapping: mmap.mmap, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> Array:
@@ -166,8 +166,8 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Any], int]:
 def _digest(header: Mapping[str, Any], data: Iterable[Any]) -> str:
     """A digest of the header and of all bytes of the arrays."""
     digest = hashlib.sha256(json.dumps(header).encode())
-    for one in data:
-        digest.update(one)
+    for chunk in data:
+        digest.update(chunk)
     return digest.hexdigest()
 
 

@@ -122,11 +122,11 @@ class Direct:
         """The `info` of a session over this connection."""
         return {_DIRECT: self}
 
-    def execute(self, text: str, given: Mapping[str, Any]) -> sqlite3.Cursor:
+    def execute(self, text: str, parameters: Mapping[str, Any]) -> sqlite3.Cursor:
         """Run a statement."""
         if self.guard is not None:
             self.guard.require_transaction(self.driver)
-        return self.driver.execute(text, given)
+        return self.driver.execute(text, parameters)
 
     def failed(self, error: sqlite3.Error, statement: Select[Any]) -> BaseException:
         """The driver's error, wrapped as SQLAlchemy would raise it."""
@@ -195,27 +195,27 @@ class _Query:
         results = {name: kind.result_processor(_DIALECT, None) for name, kind in columns.items()}
         binds = list(_parameters(statement, set(compiled.params)))
         stored = {bind.key: to for bind in binds if (to := _impl(bind.type).bind_processor(_DIALECT))}
-        given = {bind.key for bind in binds if bind.required}
+        required_names = {bind.key for bind in binds if bind.required}
         fixed = {
             name: stored[name](value) if name in stored else value
             for name, value in compiled.params.items()
-            if name not in given
+            if name not in required_names
         }
         return cls(
             str(compiled),
             fixed,
-            {name: to for name, to in stored.items() if name in given},
+            {name: to for name, to in stored.items() if name in required_names},
             tuple(columns),
             {name: convert for name, convert in results.items() if convert is not None},
         )
 
     def rows(self, direct: Direct, values: Mapping[str, Any]) -> list[Record]:
-        given = {**self.fixed, **values}
+        parameters = {**self.fixed, **values}
         for name, convert in self.stored.items():
-            if name in given:  # otherwise the driver says that it is missing
-                given[name] = convert(given[name])
+            if name in parameters:  # otherwise the driver says that it is missing
+                parameters[name] = convert(parameters[name])
         names = self.names
-        rows = direct.execute(self.text, given).fetchall()
+        rows = direct.execute(self.text, parameters).fetchall()
         records = [dict(zip(names, row, strict=True)) for row in rows]
         for name, convert in self.read.items():
             for record in records:

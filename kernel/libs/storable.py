@@ -22,14 +22,14 @@ def first_unfit(value: Any) -> tuple[Place, str] | None:
     place: list[str | int] = []  # shared: copying the place for each value would cost depth times as much
     levels = [iter(_parts(value))]
     while levels:
-        for name, one in levels[-1]:
+        for name, item in levels[-1]:
             if isinstance(name, str) and "\x00" in name:
                 return tuple(place), f"has a name that {NUL}"
-            if why := _unfit(one):
+            if why := _unfit(item):
                 return (*place, name), why
-            if isinstance(one, _NESTED) and one:
+            if isinstance(item, _NESTED) and item:
                 place.append(name)
-                levels.append(iter(_parts(one)))
+                levels.append(iter(_parts(item)))
                 break
         else:
             levels.pop()
@@ -51,5 +51,5 @@ def _parts(value: Any) -> Iterable[tuple[str | int, Any]]:
     if not isinstance(value, BaseModel):
         return ()
     fields = type(value).model_fields
-    found = {fields[name].alias or name: one for name, one in value.__dict__.items() if name in fields}
-    return {**found, **(value.model_extra or {})}.items()
+    parts = {fields[name].alias or name: one for name, one in value.__dict__.items() if name in fields}
+    return {**parts, **(value.model_extra or {})}.items()

@@ -48,8 +48,8 @@ class Tally(Generic[K, V]):
 
     def add(self, key: K, value: V) -> None:
         """Add to the value of a key."""
-        known = self._waiting.get(key)
-        self._waiting[key] = value if known is None else self._add(known, value)
+        current = self._waiting.get(key)
+        self._waiting[key] = value if current is None else self._add(current, value)
 
     def get(self, key: K) -> V | None:
         """The value that is not written yet."""

@@ -53,19 +53,19 @@ class RequestMetrics(Collector):
 
     def started(self, method: str) -> None:
         """Count a request that arrived."""
-        method = _known(method)
+        method = _method_label(method)
         self._in_progress[method] = self._in_progress.get(method, 0) + 1
 
     def finished(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """Count an answered request; `endpoint` is the route's template, which bounds the label's values."""
-        method = _known(method)
+        method = _method_label(method)
         self._in_progress[method] -= 1
-        found = self._endpoints.get((method, endpoint))
-        if found is None:
-            found = self._endpoints[(method, endpoint)] = _Endpoint()
-        found.statuses[status] = found.statuses.get(status, 0) + 1
-        found.buckets[bisect_left(_BUCKETS, seconds)] += 1
-        found.seconds += seconds
+        counts = self._endpoints.get((method, endpoint))
+        if counts is None:
+            counts = self._endpoints[(method, endpoint)] = _Endpoint()
+        counts.statuses[status] = counts.statuses.get(status, 0) + 1
+        counts.buckets[bisect_left(_BUCKETS, seconds)] += 1
+        counts.seconds += seconds
 
     def collect(self) -> Iterator[Metric]:
         """The three families of wire-facts 2.3."""
@@ -76,10 +76,10 @@ class RequestMetrics(Collector):
             "http_request_duration_seconds", "Time to serve a request.", labels=("method", "endpoint")
         )
         running = GaugeMetricFamily("http_requests_in_progress", "Requests being served.", labels=("method",))
-        for (method, endpoint), found in self._endpoints.items():
-            for status, count in found.statuses.items():
+        for (method, endpoint), counts in self._endpoints.items():
+            for status, count in counts.statuses.items():
                 total.add_metric((method, endpoint, str(status)), count)
-            durations.add_metric((method, endpoint), found.cumulative(), found.seconds)
+            durations.add_metric((method, endpoint), counts.cumulative(), counts.seconds)
         for method, count in self._in_progress.items():
             running.add_metric((method,), count)
         yield from (total, durations, running)
@@ -153,5 +153,5 @@ class Metrics:
         return self.render() if self.gather is None else await self.gather()
 
 
-def _known(method: str) -> str:
+def _method_label(method: str) -> str:
     return method if method in METHODS else "other"

@@ -68,15 +68,15 @@ class Declarations:
 
     def of(self, spec: Declaration[[], R]) -> list[tuple[str, R]]:
         """(plugin, declaration) of a `register_*` hook, in loading order."""
-        found: list[tuple[str, R]] = []
+        pairs: list[tuple[str, R]] = []
         for record in self._states.loaded():
             try:
                 declared = ask(record.instance, spec, self._seconds)
             except Undeclared as error:
                 self._states.fail(record.name, str(error), error)
             else:
-                found += [] if declared is None else [(record.name, declared)]
-        return [item for item in found if self._states.is_loaded(item[0])]
+                pairs += [] if declared is None else [(record.name, declared)]
+        return [item for item in pairs if self._states.is_loaded(item[0])]
 
 
 DECLARATIONS: ResourceKey[Declarations] = ResourceKey("declarations")
@@ -119,25 +119,25 @@ def _checked(hook: str, declared: Any) -> Any:
     return items
 
 
-def _one(declared: Any, wanted: type[Any]) -> Any:
-    if isinstance(declared, wanted):
+def _one(declared: Any, kind: type[Any]) -> Any:
+    if isinstance(declared, kind):
         return declared
-    raise Misdeclared(f"returned {_kind(declared)}; return one {wanted.__name__}(…)")
+    raise Misdeclared(f"returned {_kind(declared)}; return one {kind.__name__}(…)")
 
 
-def _one_class(declared: Any, wanted: type[Any]) -> Any:
-    if _is_class(declared, wanted):
+def _one_class(declared: Any, kind: type[Any]) -> Any:
+    if _is_class(declared, kind):
         return declared
-    if isinstance(declared, wanted):
+    if isinstance(declared, kind):
         name = type(declared).__name__
         raise Misdeclared(f"returned an instance of {name}; return the class: return {name}")
-    raise Misdeclared(f"returned {_kind(declared)}; return a subclass of {wanted.__name__}")
+    raise Misdeclared(f"returned {_kind(declared)}; return a subclass of {kind.__name__}")
 
 
 def _listed(hook: str, declared: Any) -> list[Any]:
-    wanted = _ITEMS.get(hook, ())
-    several = isinstance(declared, tuple) and all(isinstance(item, wanted) for item in declared)
-    alone = isinstance(declared, (*wanted, type, str, Mapping)) and not several
+    kinds = _ITEMS.get(hook, ())
+    several = isinstance(declared, tuple) and all(isinstance(item, kinds) for item in declared)
+    alone = isinstance(declared, (*kinds, type, str, Mapping)) and not several
     if alone or not isinstance(declared, Iterable):
         raise Misdeclared(f"returned {_kind(declared)}; return a list: [{_spelled(hook, declared)}]")
     return list(declared)
@@ -148,10 +148,10 @@ def _check_item(hook: str, item: Any) -> None:
         if not _is_class(item, _CLASSES[hook]):
             raise Misdeclared(f"contains {_kind(item)}; list subclasses of {_CLASSES[hook].__name__}")
         return
-    wanted = _ITEMS.get(hook, (object,))
+    kinds = _ITEMS.get(hook, (object,))
     if isinstance(item, type):
         raise Misdeclared(f"contains the class {item.__name__}; list an instance: {item.__name__}(…)")
-    if not isinstance(item, wanted):
+    if not isinstance(item, kinds):
         raise Misdeclared(f"contains {_kind(item)}; list {_spelled(hook, item)}")
     problem = _misfit(item)
     if problem is not None:
@@ -176,16 +176,16 @@ def _misfit(item: Any) -> str | None:
 
 
 def _misfit_of_job(job: JobRef) -> str | None:
-    told = f"contains the job '{job.name}', whose"
-    wanted = ("platform", "payload", "progress") if isinstance(job, LongJob) else ("platform", "payload")
-    if not _takes(job.handler, len(wanted)):
-        return f"{told} handler must take ({', '.join(wanted)})"
+    head = f"contains the job '{job.name}', whose"
+    parameters = ("platform", "payload", "progress") if isinstance(job, LongJob) else ("platform", "payload")
+    if not _takes(job.handler, len(parameters)):
+        return f"{head} handler must take ({', '.join(parameters)})"
     if job.lane not in get_args(Lane):
-        return f"{told} lane is {job.lane!r}; it must be one of {', '.join(get_args(Lane))}"
+        return f"{head} lane is {job.lane!r}; it must be one of {', '.join(get_args(Lane))}"
     if job.schedule is not None and not _is_made_of_nothing(job.payload):
         payload = _name(job.payload)
         return (
-            f"{told} payload {payload} needs arguments, but the clock passes none; give every field a default"
+            f"{head} payload {payload} needs arguments, but the clock passes none; give every field a default"
         )
     return None
 
@@ -208,20 +208,20 @@ def _takes(function: Any, count: int) -> bool:
     return True
 
 
-def _is_class(value: Any, wanted: type[Any]) -> bool:
-    return isinstance(value, type) and issubclass(value, wanted)
+def _is_class(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, type) and issubclass(value, kind)
 
 
-def _spelled(hook: str, given: Any) -> str:
+def _spelled(hook: str, item: Any) -> str:
     """An item as an author would write it."""
     if hook == "register_commands":
         return "('name', typer.Typer(…))"
     if hook in _CLASSES:
-        return _name(given)
+        return _name(item)
     if hook == "register_hookspecs":
         return "hookspecs"
-    wanted = _ITEMS.get(hook)
-    return f"{wanted[0].__name__}(…)" if wanted else f"{_name(given)}(…)"
+    kinds = _ITEMS.get(hook)
+    return f"{kinds[0].__name__}(…)" if kinds else f"{_name(item)}(…)"
 
 
 def _kind(value: object) -> str:

@@ -44,18 +44,18 @@ class Extras:
     @cached_property
     def _requirements(self) -> list[Requirement]:
         """Those that depend on an extra."""
-        found = [Requirement(line) for line in self._dist.requires or ()]
-        return [one for one in found if one.marker is not None and not one.marker.evaluate({"extra": ""})]
+        reqs = [Requirement(line) for line in self._dist.requires or ()]
+        return [req for req in reqs if req.marker is not None and not req.marker.evaluate({"extra": ""})]
 
-    def _packages(self, extras: Collection[str], seen: frozenset[str]) -> Iterator[str]:
+    def _packages(self, extras: Collection[str], visited: frozenset[str]) -> Iterator[str]:
         """The packages that these extras add. One of them may stand for others: ``acme[all]``."""
-        for one in self._requirements:
-            if not any(one.marker is not None and one.marker.evaluate({"extra": extra}) for extra in extras):
+        for req in self._requirements:
+            if not any(req.marker is not None and req.marker.evaluate({"extra": extra}) for extra in extras):
                 continue
-            if canonicalize_name(one.name) == canonicalize_name(self._name):
-                yield from self._packages(one.extras - seen, seen | one.extras)
+            if canonicalize_name(req.name) == canonicalize_name(self._name):
+                yield from self._packages(req.extras - visited, visited | req.extras)
             else:
-                yield one.name
+                yield req.name
 
 
 def extras_of(point: EntryPoint) -> list[str]:

@@ -133,9 +133,9 @@ class Candidate:
 
 def installed() -> list[Candidate]:
     """The plugins of all installed packages, found by entry point, in the order of their names."""
-    found = entry_points()
-    points = sorted(found.select(group=GROUP), key=lambda p: p.name)
-    essential = {(point.dist, point.name) for point in found.select(group=ESSENTIAL)}
+    all_points = entry_points()
+    points = sorted(all_points.select(group=GROUP), key=lambda p: p.name)
+    essential = {(point.dist, point.name) for point in all_points.select(group=ESSENTIAL)}
     # Reading a name or version parses the package's whole metadata each time.
     packages = {dist: _package(dist) for dist in {point.dist for point in points}}
     return [
@@ -148,16 +148,16 @@ def _package(dist: Distribution | None) -> tuple[str | None, str | None, Extras 
     """Name, version and extras of what pip installed."""
     if dist is None:
         return None, None, None
-    told = dist.metadata
-    return told["Name"], told["Version"], Extras(dist)
+    metadata = dist.metadata
+    return metadata["Name"], metadata["Version"], Extras(dist)
 
 
 def _candidate(
     point: EntryPoint, distribution: str | None, version: str | None, extras: Extras | None
 ) -> Candidate:
     def load() -> Any:
-        made = point.load()
-        return made() if isinstance(made, type) else made
+        plugin = point.load()
+        return plugin() if isinstance(plugin, type) else plugin
 
     def not_installed() -> str | None:
         return None if extras is None else extras.remedy(extras_of(point))
@@ -166,12 +166,12 @@ def _candidate(
     return Candidate(point.name, load, distribution, version, package, not_installed)
 
 
-def given(plugins: Iterable[type | Any]) -> list[Candidate]:
+def direct_candidates(plugins: Iterable[type | Any]) -> list[Candidate]:
     """Plugins passed in directly, as in tests."""
-    return [_given(plugin) for plugin in plugins]
+    return [_direct_candidate(plugin) for plugin in plugins]
 
 
-def _given(plugin: Any) -> Candidate:
+def _direct_candidate(plugin: Any) -> Candidate:
     made_by = plugin if isinstance(plugin, type) else type(plugin)
     load = plugin if isinstance(plugin, type) else lambda: plugin
     name = getattr(plugin, "name", "") or made_by.__name__
@@ -182,8 +182,8 @@ def _given(plugin: Any) -> Candidate:
 class PluginHost:
     """Loads candidates into a plugin manager that knows the kernel's hooks, and keeps a record of each.
 
-    `keep_out(candidate)` may return a reason not to import a candidate at all. Problems in `told` (pairs of
-    plugin name and problem) are not logged again.
+    `keep_out(candidate)` may return a reason not to import a candidate at all. The `earlier_problems` (pairs
+    of plugin name and problem) are not logged again.
     """
 
     def __init__(
@@ -192,23 +192,23 @@ class PluginHost:
         timeout: float,
         disabled: Iterable[str] = (),
         keep_out: Callable[[Candidate], str | None] = lambda _candidate: None,
-        told: Collection[tuple[str, str]] = (),
+        earlier_problems: Collection[tuple[str, str]] = (),
     ) -> None:
         self.manager = manager
         self.records: dict[str, PluginRecord] = {}
         self._timeout = timeout
         self._disabled = frozenset(disabled)
         self._keep_out = keep_out
-        self._told = told
+        self._earlier_problems = earlier_problems
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Load, order and register them; those that fail, and their dependants, are recorded and skipped."""
         for candidate in sorted(candidates, key=lambda c: c.distribution != DISTRIBUTION):
-            known = self.records.get(candidate.name)
-            if known is None:
+            namesake = self.records.get(candidate.name)
+            if namesake is None:
                 self.records[candidate.name] = self._load_one(candidate)
             else:
-                self._report_namesake(known, candidate)
+                self._report_namesake(namesake, candidate)
         order = self._order()
         for record in self.records.values():
             if record.status in ("failed", "refused"):
@@ -241,15 +241,15 @@ class PluginHost:
         return gone
 
     def _report(self, record: PluginRecord) -> None:
-        if (record.name, record.reason) not in self._told:
+        if (record.name, record.reason) not in self._earlier_problems:
             log.error("plugin %s is out of service: %s", record.name, record.reason)
 
-    def _report_namesake(self, known: PluginRecord, other: Candidate) -> None:
+    def _report_namesake(self, record: PluginRecord, other: Candidate) -> None:
         package = f"the package '{other.distribution}'" if other.distribution else "another package"
         problem = f"{package} offers a plugin of the same name, which is ignored; remove one of the two"
-        known.problems.append(problem)
-        if (known.name, problem) not in self._told:
-            log.warning("plugin %s: %s", known.name, problem)
+        record.problems.append(problem)
+        if (record.name, problem) not in self._earlier_problems:
+            log.warning("plugin %s: %s", record.name, problem)
 
     def _load_one(self, candidate: Candidate) -> PluginRecord:
         record = PluginRecord(
@@ -361,8 +361,8 @@ class PluginHost:
 
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
     """Store what happened to each plugin at this start, for child processes and `plugins why`."""
-    shown = ("name", "version", "status", "reason", "place", "problems")
-    plugins = [{name: getattr(record, name) for name in shown} for record in records]
+    fields = ("name", "version", "status", "reason", "place", "problems")
+    plugins = [{name: getattr(record, name) for name in fields} for record in records]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
     target = home / _REPORT
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
@@ -384,7 +384,7 @@ def read_report(home: Path) -> dict[str, Any] | None:
     return report if isinstance(report, dict) else None
 
 
-def told_at_start(home: Path) -> frozenset[tuple[str, str]]:
+def problems_at_last_start(home: Path) -> frozenset[tuple[str, str]]:
     """The (plugin, problem) pairs that the last server start has logged."""
     report = read_report(home)
     entries = report["plugins"] if report else []
@@ -398,10 +398,10 @@ def _describe(record: PluginRecord, instance: Any) -> None:
     if (problem := _misnamed(record.name, instance)) is not None:
         record.refuse("refused", problem)
         return
-    wanted = str(getattr(instance, "api_version", API_VERSION))
-    if not fits_contract(wanted):
+    contract = str(getattr(instance, "api_version", API_VERSION))
+    if not fits_contract(contract):
         offered = f"{API_VERSION} ({CODE_CONTRACT})"
-        record.refuse("refused", f"it is written for plugin API {wanted}; this platform offers {offered}")
+        record.refuse("refused", f"it is written for plugin API {contract}; this platform offers {offered}")
         return
     record.instance = instance
     for name in ("version", "description", "author"):
@@ -410,7 +410,7 @@ def _describe(record: PluginRecord, instance: Any) -> None:
         setattr(record, name, _names(instance, name))
     record.essential = record.essential or bool(getattr(instance, "essential", False))
     record.off_by_default = bool(getattr(instance, "off_by_default", False))
-    record.api_version = wanted
+    record.api_version = contract
 
 
 def _misnamed(name: str, instance: Any) -> str | None:
@@ -428,5 +428,5 @@ def _misnamed(name: str, instance: Any) -> str | None:
 
 def _names(instance: Any, attribute: str) -> tuple[str, ...]:
     """A list of names; a single string is one name, not a sequence of letters."""
-    given = getattr(instance, attribute, None) or ()
-    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
+    value = getattr(instance, attribute, None) or ()
+    return (value,) if isinstance(value, str) else tuple(str(name) for name in value)

@@ -31,11 +31,11 @@ def _of_function(function: Callable[..., Any]) -> str | None:
 def _of_error(error: BaseException, package: str) -> str | None:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    found = [
+    places = [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in walk_tb(error.__traceback__)
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == package
     ]
-    if found:
-        return found[-1]
+    if places:
+        return places[-1]
     return _of_error(error.__cause__, package) if error.__cause__ is not None else None

@@ -19,10 +19,10 @@ S = TypeVar("S", bound=Settings)
 
 def _refuse_variables_of_the_kernel(cls: type[Settings]) -> None:
     """Refuse the kernel's variables; sharing others, such as REDIS_URL, may be intended."""
-    taken = {name for names in KernelSettings.env_names().values() for name in names}
+    kernel_names = {name for names in KernelSettings.env_names().values() for name in names}
     for field, names in cls.env_names().items():
         for name in names:
-            if name in taken and name.startswith(Settings.env_prefix):
+            if name in kernel_names and name.startswith(Settings.env_prefix):
                 raise StartupError(
                     f"its setting '{field}' is read from {name}, which is the kernel's; give {cls.__name__}"
                     " an env_prefix of its own"
@@ -53,8 +53,8 @@ class PluginSettings:
 
     def sources(self, plugin: str) -> dict[str, Source]:
         """Where a plugin's values come from, by field name; fields with their default value are left out."""
-        found = self.loader.sources(plugin, self._classes[plugin])
-        return {**found, **dict.fromkeys(self._stored.get(plugin, ()), "stored")}
+        sources = self.loader.sources(plugin, self._classes[plugin])
+        return {**sources, **dict.fromkeys(self._stored.get(plugin, ()), "stored")}
 
     def load(self, declared: Iterable[tuple[str, type[Settings]]]) -> None:
         """Read each plugin's settings; a wrong one refuses its plugin."""

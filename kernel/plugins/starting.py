@@ -46,13 +46,13 @@ class Starter:
         """Call every plugin's `on_start`."""
         for started in reversed(self._platform.hooks.implementations(hookspecs.on_start)):
             if self._states.is_loaded(started.plugin):
-                await self._step(started.plugin, "on_start", self._told(started))
+                await self._step(started.plugin, "on_start", self._call_on_start(started))
 
     async def _open(self, resource: Resource[Any], opened: Resources) -> None:
         manager = _closing_within(self._seconds, resource.key.name, resource.open(self._platform))
         opened.add(resource.key, await self._stack.enter_async_context(manager))
 
-    async def _told(self, started: Implementation) -> None:
+    async def _call_on_start(self, started: Implementation) -> None:
         result = started.call({"platform": self._platform})
         if isinstance(result, Awaitable):
             await result
@@ -78,8 +78,8 @@ class Starter:
         yield
         elapsed = time.monotonic() - started
         if elapsed > SLOW:
-            wanted = getattr(self._states.records[plugin].instance, "may_start_slowly", False)
-            level = logging.INFO if wanted else logging.WARNING
+            may_be_slow = getattr(self._states.records[plugin].instance, "may_start_slowly", False)
+            level = logging.INFO if may_be_slow else logging.WARNING
             log.log(level, "plugin %s: %s took %.1f s", plugin, what, elapsed)
 
 

@@ -118,9 +118,9 @@ class PluginStates:
     def failing(self) -> dict[str, str]:
         """Loaded plugins with hooks that failed lately, each with the last failure as a public text."""
         since = time.monotonic() - _LATELY
-        known = self._hook_failures.copy()  # a unit in another thread may be adding one
-        found = ((name, text) for name, (when, text) in known.items() if when >= since)
-        return {name: text for name, text in found if self.is_loaded(name) and self.is_on(name)}
+        failures = self._hook_failures.copy()  # a unit in another thread may be adding one
+        recent = ((name, text) for name, (when, text) in failures.items() if when >= since)
+        return {name: text for name, text in recent if self.is_loaded(name) and self.is_on(name)}
 
     def _changed(self, failed: frozenset[str]) -> None:
         self.revision += 1

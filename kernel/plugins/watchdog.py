@@ -86,8 +86,8 @@ class Quarantine:
     def entries(self) -> dict[str, Exclusion]:
         """Every plugin that is kept out; none if the file can't be read."""
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return {name: Exclusion(item["version"], str(item["reason"])) for name, item in found.items()}
+            entries = json.loads(self._path.read_text(encoding="utf-8"))
+            return {name: Exclusion(item["version"], str(item["reason"])) for name, item in entries.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -75,16 +75,16 @@ class MachineFault(Exception):
 
 def machine_fault(error: BaseException) -> Fault | None:
     """The machine fault behind an error or its causes; None if the machine is not to blame."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending: list[BaseException] = [error]
     while pending:
         item = pending.pop()
-        if id(item) in seen:
+        if id(item) in visited:
             continue
-        seen.add(id(item))
-        found = _fault_of(item)
-        if found is not None:
-            return found
+        visited.add(id(item))
+        fault = _fault_of(item)
+        if fault is not None:
+            return fault
         pending += _behind(item)
     return None
 
@@ -136,5 +136,5 @@ def _of_database(error: BaseException) -> Fault | None:
 def _behind(error: BaseException) -> list[BaseException]:
     """The error's cause, the driver's error that SQLAlchemy wraps, and the members of a group."""
     members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    found = (error.__cause__, getattr(error, "orig", None), *members)
-    return [item for item in found if isinstance(item, BaseException)]
+    causes = (error.__cause__, getattr(error, "orig", None), *members)
+    return [item for item in causes if isinstance(item, BaseException)]

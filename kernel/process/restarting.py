@@ -23,15 +23,15 @@ def request_restart(unit: Unit) -> None:
 
 def restart_requested(platform: Platform, stop: asyncio.Event) -> asyncio.Event:
     """An event that a requested restart sets, along with `stop`."""
-    asked = asyncio.Event()
+    restart = asyncio.Event()
 
     def hear(_key: str) -> None:
         log.info("starting again")
-        asked.set()
+        restart.set()
         stop.set()
 
     platform.notices.listen(RESTART, hear)
-    return asked
+    return restart
 
 
 def start_again() -> None:

@@ -118,13 +118,13 @@ async def _listen(
 def published_ports(platform: Platform) -> dict[str, int]:
     """The ports that services want besides the gateway's, by service name."""
     offered = platform.resource(OFFERS).services
-    wanted = {name: s.published(platform) for name, (_, s) in offered.items() if s.published is not None}
-    return {name: port for name, port in wanted.items() if port is not None}
+    ports = {name: s.published(platform) for name, (_, s) in offered.items() if s.published is not None}
+    return {name: port for name, port in ports.items() if port is not None}
 
 
 async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: bool) -> dict[str, int]:
     """Serve the published services; return their ports by name. A port in use is reported and skipped."""
-    found: dict[str, int] = {}
+    ports: dict[str, int] = {}
     for name, port in published_ports(platform).items():
         owner, service = platform.resource(OFFERS).services[name]
         app = service_app(platform, service)
@@ -135,16 +135,16 @@ async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: b
             log.warning("%s is not served on its own port: %s", service.title or name, error)
             continue
         stack.push_async_callback(stop_all, [listener])
-        found[name] = listener.port
-    platform.resources.add(PUBLISHED_PORTS, found)
-    return found
+        ports[name] = listener.port
+    platform.resources.add(PUBLISHED_PORTS, ports)
+    return ports
 
 
 def _service(platform: Platform, name: str) -> Service:
     offered = platform.resource(OFFERS).services
     if name not in offered:
-        known = ", ".join(sorted(offered)) or "none"
-        raise StartupError(f"--only {name}: no plugin offers this service; offered here: {known}")
+        names = ", ".join(sorted(offered)) or "none"
+        raise StartupError(f"--only {name}: no plugin offers this service; offered here: {names}")
     return offered[name][1]
 
 

@@ -110,18 +110,18 @@ def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60
     A client that reads nothing of its response for `send_timeout` seconds is disconnected.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        _limit_silence(made, send_timeout)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _limit_silence(sock, send_timeout)
         if shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        made.bind((host, port))
-        made.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind((host, port))
+        sock.setblocking(False)
     except OSError:
-        made.close()
+        sock.close()
         raise
-    return made
+    return sock
 
 
 def cannot_listen(host: str, port: int, error: OSError, remedy: str = OTHER_PORT) -> StartupError:

@@ -358,8 +358,8 @@ class SettingsLoader:
 
     def sources(self, owner: str, cls: type[Settings]) -> dict[str, Source]:
         """Where the values come from, by field name; fields with their default value are left out."""
-        found: dict[str, Source] = dict.fromkeys(self._section(owner, cls), "config.yaml")
-        return {**found, **dict.fromkeys(self._set_in(cls.env_names()), "environment")}
+        sources: dict[str, Source] = dict.fromkeys(self._section(owner, cls), "config.yaml")
+        return {**sources, **dict.fromkeys(self._set_in(cls.env_names()), "environment")}
 
     def unknown_variables(self, ignore: tuple[str, ...] = ()) -> Iterator[str]:
         """One sentence for each variable that looks like a setting but that no loaded class declares.
@@ -382,8 +382,8 @@ class SettingsLoader:
 
     def _set_in(self, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         """The strongest variable of the environment that sets each field; an empty one sets nothing."""
-        found = {field: next(filter(self.variables.get, names[field]), None) for field in names}
-        return {field: variable for field, variable in found.items() if variable is not None}
+        variables = {field: next(filter(self.variables.get, names[field]), None) for field in names}
+        return {field: variable for field, variable in variables.items() if variable is not None}
 
     def _section(self, owner: str, cls: type[Settings]) -> dict[str, Any]:
         section = self._sections.get(owner, {})
@@ -415,9 +415,9 @@ def read_config(path: Path) -> dict[str, Any]:
     return content
 
 
-def _meant(name: str, known: Iterable[str], quote: str = "'") -> str:
+def _meant(name: str, names: Iterable[str], quote: str = "'") -> str:
     """A suggestion for an unknown name, as the end of a sentence; empty if nothing is close."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 
@@ -426,7 +426,7 @@ def _intended(name: str, unset: Collection[str]) -> str | None:
     prefixed = f"PLATFORM_{name}"
     if "_" in name and prefixed in unset:
         return prefixed
-    similar = [known for known in unset if abs(len(known) - len(name)) <= 2]
+    similar = [candidate for candidate in unset if abs(len(candidate) - len(name)) <= 2]
     close = difflib.get_close_matches(name, similar, n=1, cutoff=_CLOSE)
     return close[0] if close else None
 
@@ -435,17 +435,17 @@ def _explain(owner: str, names: dict[str, tuple[str, ...]], error: ValidationErr
     """One sentence per wrong field, with its variables and the remedy; values are not repeated."""
     lines = []
     for problem in error.errors(include_url=False, include_input=False):
-        said = _said(problem)
+        text = _problem_text(problem)
         if not problem["loc"]:  # a rule about several fields, which its text names
-            lines.append(f"{said} (settings of '{owner}')")
+            lines.append(f"{text} (settings of '{owner}')")
             continue
         field = str(problem["loc"][0])
         variables = " or ".join(names.get(field, (field,)))
-        lines.append(f"{variables} (setting '{owner}.{field}'): {said}")
+        lines.append(f"{variables} (setting '{owner}.{field}'): {text}")
     return "wrong settings: " + "; ".join(lines)
 
 
-def _said(problem: ErrorDetails) -> str:
+def _problem_text(problem: ErrorDetails) -> str:
     bounds = problem.get("ctx", {})
     # For pydantic, a secret is a "Value", and its characters are items.
     if problem["type"] == "too_short" and bounds.get("field_type") == "Value":

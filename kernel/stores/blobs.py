@@ -175,8 +175,8 @@ class HeldBlobs(ABC):
         Nobody can take hold of it in the meantime.
         """
         unit.lock(f"blob:{sha256}")
-        held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
-        if unit.session.scalar(held):
+        references = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
+        if unit.session.scalar(references):
             return False
         off_the_loop(partial(remove, sha256))
         return True
@@ -190,11 +190,11 @@ class HeldBlobs(ABC):
 
     async def unheld(self) -> set[str]:
         """Contents and rows that nobody held a moment ago; check again under the lock."""
-        found = await self.stored()
-        rows, held, now = await self._database.read(_rows_held_and_now)
+        blobs = await self.stored()
+        rows, references, now = await self._database.read(_rows_held_and_now)
         until = now - self.leave_alone
-        old = {sha256 for sha256, blob in found.items() if not self.leave_alone or blob.modified_at < until}
-        return (old | rows) - held
+        old = {sha256 for sha256, blob in blobs.items() if not self.leave_alone or blob.modified_at < until}
+        return (old | rows) - references
 
     async def stored(self) -> dict[str, StoredBlob]:
         """`find_stored` in a thread."""
@@ -249,12 +249,12 @@ def held_blobs(session: Session) -> dict[str, int]:
 def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
     """The SHA-256 of the contents held by holders whose names start with `prefix`, by holder."""
     columns = (BlobReference.holder, BlobReference.sha256)
-    found: dict[str, list[str]] = {}
+    hashes_by_holder: dict[str, list[str]] = {}
     for holder, sha256 in session.execute(
         select(*columns).where(BlobReference.holder.startswith(prefix, autoescape=True))
     ):
-        found.setdefault(holder, []).append(sha256)
-    return found
+        hashes_by_holder.setdefault(holder, []).append(sha256)
+    return hashes_by_holder
 
 
 def held_among(session: Session, digests: list[str]) -> set[str]:
@@ -264,8 +264,8 @@ def held_among(session: Session, digests: list[str]) -> set[str]:
 
 def _rows_held_and_now(session: Session) -> tuple[set[str], set[str], float]:
     rows = set(session.scalars(select(BlobRecord.sha256)))
-    held = set(session.scalars(select(BlobReference.sha256).distinct()))
-    return rows, held, shared_now(session).timestamp()
+    references = set(session.scalars(select(BlobReference.sha256).distinct()))
+    return rows, references, shared_now(session).timestamp()
 
 
 # Built once, from tables: the ORM would cost half a millisecond per upload.
@@ -320,14 +320,14 @@ class FileBlobs(HeldBlobs):
         self.path(sha256).unlink(missing_ok=True)
 
     def find_stored(self) -> dict[str, StoredBlob]:
-        found = {}
+        blobs = {}
         for path in self._folder.glob("??/*"):
             try:
                 about = path.stat()
             except FileNotFoundError:
                 continue
-            found[path.parent.name + path.name] = StoredBlob(about.st_size, about.st_mtime)
-        return found
+            blobs[path.parent.name + path.name] = StoredBlob(about.st_size, about.st_mtime)
+        return blobs
 
 
 def _has(path: Path, size: int) -> bool:

@@ -16,8 +16,8 @@ class MemoryCache:
     async def increment(self, key: str, window: int) -> tuple[int, int]:
         now = time.time()
         end = (int(now // window) + 1) * window
-        seen, count = self._counters.get(key, (end, 0))
-        count = count + 1 if seen == end else 1
+        last_end, count = self._counters.get(key, (end, 0))
+        count = count + 1 if last_end == end else 1
         self._counters[key] = (end, count)
         if len(self._counters) > _SWEEP_ABOVE:
             self._sweep(now)

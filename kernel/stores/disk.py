@@ -64,8 +64,8 @@ class DiskSpace:
         free = self.free_bytes() // _MB
         if free == 0:
             return "full"
-        kept = self._min_free // _MB
-        return f"almost full: {free} MB are free, and PLATFORM_MIN_FREE_DISK_MB keeps {kept} MB"
+        reserve = self._min_free // _MB
+        return f"almost full: {free} MB are free, and PLATFORM_MIN_FREE_DISK_MB keeps {reserve} MB"
 
     def can_be_written(self) -> bool:
         """Whether the disks can be written at all: Linux makes one with errors read-only."""
@@ -106,8 +106,8 @@ def _free(folder: Path) -> int:
     """Free bytes on the disk of `folder` or of its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    stats = os.statvfs(folder)
+    return stats.f_bavail * stats.f_frsize
 
 
 def _can_be_written(folder: Path) -> bool:
@@ -150,8 +150,8 @@ class Scratch:
 
     def sweep(self) -> int:
         """Remove the files and folders of dead processes; returns how many."""
-        found = list(self._folder.iterdir()) if self._folder.is_dir() else []
-        stale = [path for path in found if self._left_behind(path)]
+        paths = list(self._folder.iterdir()) if self._folder.is_dir() else []
+        stale = [path for path in paths if self._left_behind(path)]
         for path in stale:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

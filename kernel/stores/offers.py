@@ -122,9 +122,9 @@ class OfferedStores:
 
     def plugin_kinds(self, needs: StoreNeeds) -> Iterator[StoreKind[Any]]:
         """The kinds that plugins in service brought, each once."""
-        known = set(needs.plugin_settings.classes().values())
+        classes = set(needs.plugin_settings.classes().values())
         kinds = {offer.kind.name: offer.kind for _, offer in self._offers.values()}
-        return (kind for kind in kinds.values() if kind.settings in known)
+        return (kind for kind in kinds.values() if kind.settings in classes)
 
     def chosen(self, kind: StoreKind[T], needs: StoreNeeds) -> tuple[str, StoreOffer[T]] | None:
         """The (plugin, offer) that the settings name; None for the kernel's own. Raises StartupError."""

@@ -208,8 +208,8 @@ async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float
     started = time.monotonic()
     async with asyncio.timeout(seconds):
         while True:
-            found = check()
-            if await found if inspect.isawaitable(found) else found:
+            outcome = check()
+            if await outcome if inspect.isawaitable(outcome) else outcome:
                 return time.monotonic() - started
             await asyncio.sleep(min(0.1, max(0.02, (time.monotonic() - started) / 20)))
 

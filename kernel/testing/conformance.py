@@ -105,12 +105,12 @@ class BlobStoreConformance(ABC):
 
     async def test_sweep_removes_what_no_row_knows(self, blobs: BlobStore, database: Database) -> None:
         """Content that was placed by a process that died before its commit goes; held content stays."""
-        kept = await _keep(blobs, database, b"kept", "a")
+        sha256 = await _keep(blobs, database, b"kept", "a")
         await self.abandon(blobs, b"stray")
         assert await self.held(blobs) == 2
         assert await blobs.sweep() == 1
         assert await self.held(blobs) == 1
-        assert (await blobs.local(kept)).read_bytes() == b"kept"
+        assert (await blobs.local(sha256)).read_bytes() == b"kept"
 
 
 async def _stream(content: bytes) -> AsyncIterator[bytes]:

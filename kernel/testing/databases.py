@@ -27,7 +27,7 @@ import pytest
 
 from kernel.boot import open_platform
 from kernel.gateway.services import Service, installed_services
-from kernel.plugins.loading import Candidate, given, installed
+from kernel.plugins.loading import Candidate, direct_candidates, installed
 from kernel.settings.loading import SettingsLoader
 from kernel.testing.spares import Spare, Spares, look, put_back
 from kernel.version import DISTRIBUTION
@@ -131,17 +131,17 @@ def _on(server: str, name: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -
     """The result of `work(connection)` on a database of this server."""
     import asyncpg
 
-    found: list[T] = []
+    results: list[T] = []
 
     async def run() -> None:
         connection = await asyncpg.connect(server.rpartition("/")[0] + f"/{name}", timeout=5)
         try:
-            found.append(await work(connection))
+            results.append(await work(connection))
         finally:
             await connection.close()
 
     run_apart(run())
-    return found[0]
+    return results[0]
 
 
 def _use_again(spare: Spare) -> None:
@@ -154,7 +154,7 @@ def _use_again(spare: Spare) -> None:
     try:
         administer(spare.server, leave, f"ALTER DATABASE {spare.name} RENAME TO {again.name}")
         unwanted = again
-        if _on(again.server, again.name, lambda connection: put_back(connection, again.made)):
+        if _on(again.server, again.name, lambda connection: put_back(connection, again.initial)):
             unwanted = _spares().keep(again)
     except (OSError, asyncpg.PostgresError):
         pass  # still in use, or the test has closed it to connections
@@ -288,23 +288,23 @@ def known_services() -> Mapping[str, Service]:
 
 def candidates_of(*plugins: Any) -> list[Candidate]:
     """Candidates from names of installed plugins, from classes, or from objects, and what they require."""
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     for plugin in plugins:
         if isinstance(plugin, str) and plugin not in by_name():
             raise LookupError(f"no installed plugin is called '{plugin}'")
         for name in requirements(plugin):
-            found.setdefault(name, by_name()[name])
+            candidates.setdefault(name, by_name()[name])
         if isinstance(plugin, str):
             plugin = by_name()[plugin]
-        candidate = plugin if isinstance(plugin, Candidate) else given([plugin])[0]
-        found[candidate.name] = candidate
-    return list(found.values())
+        candidate = plugin if isinstance(plugin, Candidate) else direct_candidates([plugin])[0]
+        candidates[candidate.name] = candidate
+    return list(candidates.values())
 
 
 def requirements(plugin: Any) -> list[str]:
     """The installed plugins that a plugin requires, directly or through others; a candidate is not loaded."""
     if isinstance(plugin, str):
-        plugin = _made(plugin)
+        plugin = _load_plugin(plugin)
     direct = [name for name in getattr(plugin, "requires", ()) if name in by_name()]
     further = [more for name in direct for more in requirements(name)]
     return list(dict.fromkeys([*further, *direct]))
@@ -317,7 +317,7 @@ def names_among(plugins: Iterable[Any]) -> list[str]:
 
 
 @cache
-def _made(name: str) -> Any:
+def _load_plugin(name: str) -> Any:
     return by_name()[name].load()
 
 

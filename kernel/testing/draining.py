@@ -36,8 +36,8 @@ async def drain(platform: Platform) -> int:
     taker = Taker(runner.worker, batching_kinds(platform), platform.settings.worker_concurrency)
     await runner.write(queue.release, [runner.worker])
     with platform.notices.listening(CANCEL, runner.cancel):
-        while found := await runner.write(_oldest_lane):
-            lane, pause = found
+        while next_lane := await runner.write(_oldest_lane):
+            lane, pause = next_lane
             await asyncio.sleep(pause)
             batches, _ = await runner.write(taker.take, [lane])
             if not batches:  # what waits is held back
@@ -51,11 +51,11 @@ def _oldest_lane(unit: Unit) -> tuple[Lane, float] | None:
     """The lane of the job that is to run next, and for how many seconds it rests."""
     session = unit.session
     order = (JobRecord.not_before.asc().nulls_first(), JobRecord.created_at, JobRecord.id)
-    found = session.scalar(select(JobRecord).where(JobRecord.status == "queued").order_by(*order).limit(1))
-    if found is None:
+    record = session.scalar(select(JobRecord).where(JobRecord.status == "queued").order_by(*order).limit(1))
+    if record is None:
         return None
     now, seconds = shared_now(session), 0.0
-    if found.not_before is not None and found.not_before > now:
-        seconds = min(LONGEST_PAUSE, (found.not_before - now).total_seconds())
-        found.not_before = now
-    return cast(Lane, found.lane), seconds
+    if record.not_before is not None and record.not_before > now:
+        seconds = min(LONGEST_PAUSE, (record.not_before - now).total_seconds())
+        record.not_before = now
+    return cast(Lane, record.lane), seconds

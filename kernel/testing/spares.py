@@ -67,7 +67,7 @@ class Spare:
     server: str
     name: str
     template: str
-    made: DatabaseState
+    initial: DatabaseState
 
 
 class Spares:
@@ -78,10 +78,10 @@ class Spares:
 
     def take(self, template: str) -> Spare | None:
         """Take one that was made from this template, if there is one."""
-        found = next((spare for spare in self._waiting if spare.template == template), None)
-        if found is not None:
-            self._waiting.remove(found)
-        return found
+        spare = next((spare for spare in self._waiting if spare.template == template), None)
+        if spare is not None:
+            self._waiting.remove(spare)
+        return spare
 
     def keep(self, spare: Spare) -> Spare | None:
         """Keep a database; returns one to drop if there are too many."""
@@ -90,8 +90,8 @@ class Spares:
 
     def take_all(self) -> list[Spare]:
         """Take all of them, at the end."""
-        found, self._waiting = self._waiting, []
-        return found
+        spares, self._waiting = self._waiting, []
+        return spares
 
 
 async def look(connection: asyncpg.Connection) -> DatabaseState:
@@ -102,37 +102,37 @@ async def look(connection: asyncpg.Connection) -> DatabaseState:
     return DatabaseState(await _schema(connection), tables, await _rows(connection, filled), sequences)
 
 
-async def put_back(connection: asyncpg.Connection, made: DatabaseState) -> bool:
+async def put_back(connection: asyncpg.Connection, state: DatabaseState) -> bool:
     """Restore the state. False if that takes more than removing rows and setting sequences."""
-    if await _schema(connection) != made.schema:
+    if await _schema(connection) != state.schema:
         return False
-    filled = await _filled(connection, made.empty)
+    filled = await _filled(connection, state.empty)
     if filled:
         removals = [f"DELETE FROM {table};" for table in filled]
         await connection.execute("SET session_replication_role = replica;" + "".join(removals))
     for row in await connection.fetch(_SEQUENCES):
-        before = made.sequences[row["name"]]
+        before = state.sequences[row["name"]]
         if row["last_value"] != before:
             at = row["start_value"] if before is None else before
             await connection.execute(
                 "SELECT setval($1::text::regclass, $2, $3)", row["name"], at, before is not None
             )
-    return await _rows(connection, made.rows) == made.rows
+    return await _rows(connection, state.rows) == state.rows
 
 
 async def _schema(connection: asyncpg.Connection) -> str:
-    found: str = await connection.fetchval(_SCHEMA)
-    return found
+    schema: str = await connection.fetchval(_SCHEMA)
+    return schema
 
 
 async def _filled(connection: asyncpg.Connection, tables: Any) -> list[str]:
-    asked = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in tables)
-    return [row[0] for row in await connection.fetch(asked)] if asked else []
+    query = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in tables)
+    return [row[0] for row in await connection.fetch(query)] if query else []
 
 
 async def _rows(connection: asyncpg.Connection, tables: Any) -> dict[str, str]:
-    asked = " UNION ALL ".join(
+    query = " UNION ALL ".join(
         f"SELECT '{table}', (SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM {table} t)"
         for table in tables
     )
-    return {row[0]: row[1] for row in await connection.fetch(asked)} if asked else {}
+    return {row[0]: row[1] for row in await connection.fetch(query)} if query else {}

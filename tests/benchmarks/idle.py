@@ -21,7 +21,7 @@ from statistics import median
 import psutil
 
 from kernel.boot import open_platform
-from kernel.plugins.loading import given
+from kernel.plugins.loading import direct_candidates
 from kernel.settings.loading import SettingsLoader
 from kernel.testing import environment
 from tests.benchmarks.serving import platform
@@ -58,7 +58,9 @@ async def starts(folder: Path, env: Env) -> list[Row]:
     steps = folder / "steps"
     steps.mkdir()
     async with AsyncExitStack() as stack:
-        opened = open_platform(SettingsLoader(values), role="api", candidates=given([StepsPlugin]))
+        opened = open_platform(
+            SettingsLoader(values), role="api", candidates=direct_candidates([StepsPlugin])
+        )
         running = await stack.enter_async_context(opened)
         command = ("-m", "tests.fakes.worker_process")
         worker = running_process(*command, env={**os.environ, **values}, log=folder / "worker.log")

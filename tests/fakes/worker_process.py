@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kernel.plugins.loading import given
+from kernel.plugins.loading import direct_candidates
 from kernel.sdk import Job, Platform, Plugin, hookimpl
 from kernel.sdk.jobs import JobMoved
 from tests.fakes.plugin_worker import work_until_stopped
@@ -75,4 +75,4 @@ class StepsPlugin(Plugin):
 
 
 if __name__ == "__main__":
-    asyncio.run(work_until_stopped(given([StepsPlugin])))
+    asyncio.run(work_until_stopped(direct_candidates([StepsPlugin])))

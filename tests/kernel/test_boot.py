@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from kernel.boot import open_platform
 from kernel.errors import StartupError
-from kernel.plugins.loading import Candidate, Plugin, given, installed
+from kernel.plugins.loading import Candidate, Plugin, direct_candidates, installed
 from kernel.plugins.offers import OFFERS
 from kernel.sdk import (
     PLUGIN_STATES,
@@ -333,7 +333,9 @@ class TestResources:
             name = "tidy"
 
         loader = SettingsLoader(environment(platform_home, {"PLATFORM_PLUGIN_START_TIMEOUT": "0.3"}))
-        async with open_platform(loader, role="api", candidates=given([Tidy(tidy), Opens(stubborn)])):
+        async with open_platform(
+            loader, role="api", candidates=direct_candidates([Tidy(tidy), Opens(stubborn)])
+        ):
             assert closed == []
         assert closed == ["tidy"]
 
@@ -356,7 +358,7 @@ class TestResources:
             requires = ("opens",)
 
         loader = SettingsLoader(environment(platform_home))
-        candidates = given([Second(opening("second")), Opens(opening("first"))])
+        candidates = direct_candidates([Second(opening("second")), Opens(opening("first"))])
         async with open_platform(loader, role="api", candidates=candidates):
             pass
         assert seen == ["open first", "open second", "close second", "close first"]

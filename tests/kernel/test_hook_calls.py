@@ -16,7 +16,7 @@ from kernel.hooks.calling import Hooks, failure_behind
 from kernel.hooks.manager import HookManager
 from kernel.hooks.types import Failure, HookSpec
 from kernel.libs.asyncpg_connections import DatabaseUnreachable
-from kernel.plugins.loading import Plugin, PluginHost, PluginRecord, given
+from kernel.plugins.loading import Plugin, PluginHost, PluginRecord, direct_candidates
 from kernel.plugins.states import PluginStates
 from kernel.sdk import Forbidden, hookimpl, hookspec
 
@@ -172,7 +172,7 @@ class Shop:
 
     def __init__(self, *plugins: Plugin, seconds: float = 5) -> None:
         self.host = PluginHost(HookManager(*SPECS), timeout=5)
-        self.host.load(given(plugins))
+        self.host.load(direct_candidates(plugins))
         self.reported: list[tuple[str, str, str]] = []
         self.hooks = Hooks(self.host.manager, self._report, self._report, seconds)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kernel.hooks.calling import Hooks
 from kernel.hooks.manager import HookManager
-from kernel.plugins.loading import Plugin, PluginHost, given
+from kernel.plugins.loading import Plugin, PluginHost, direct_candidates
 from kernel.sdk import hookimpl, hookspec
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -45,7 +45,7 @@ class Store(Plugin):
 def hooks_of(plugin: Plugin) -> Hooks:
     """Its hooks; a failure of the plugin fails the test."""
     host = PluginHost(HookManager(find_stock), timeout=5)
-    host.load(given([plugin]))
+    host.load(direct_candidates([plugin]))
 
     def failed(plugin: str, hook: str, error: BaseException) -> None:
         pytest.fail(f"{plugin}: {hook}: {error!r}")

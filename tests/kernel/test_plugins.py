@@ -17,8 +17,8 @@ from kernel.plugins.loading import (
     Plugin,
     PluginHost,
     PluginRecord,
-    given,
-    told_at_start,
+    direct_candidates,
+    problems_at_last_start,
     write_report,
 )
 from kernel.sdk import hookimpl, hookspec
@@ -35,8 +35,8 @@ def load(
     disabled: Sequence[str] = (),
     told: Collection[tuple[str, str]] = (),
 ) -> PluginHost:
-    host = PluginHost(HookManager(hookspecs), timeout, disabled, told=told)
-    host.load([p if isinstance(p, Candidate) else given([p])[0] for p in plugins])
+    host = PluginHost(HookManager(hookspecs), timeout, disabled, earlier_problems=told)
+    host.load([p if isinstance(p, Candidate) else direct_candidates([p])[0] for p in plugins])
     return host
 
 
@@ -70,13 +70,13 @@ class TestReporting:
         namesakes = [Candidate("twice", plugin("twice"), distribution=name) for name in ("one", "two")]
 
         def odd(hook: str) -> Candidate:
-            return given([plugin("odd", **{hook: hookimpl(lambda self: None)})])[0]
+            return direct_candidates([plugin("odd", **{hook: hookimpl(lambda self: None)})])[0]
 
         broken = failing("broken", RuntimeError("no license"))
         host = load(broken, odd("on_strat"), *namesakes)
         write_report(tmp_path, list(host.records.values()))
         caplog.clear()
-        load(broken, odd("on_strop"), *namesakes, told=told_at_start(tmp_path))
+        load(broken, odd("on_strop"), *namesakes, earlier_problems=problems_at_last_start(tmp_path))
         (told,) = [record.getMessage() for record in caplog.records]
         assert "on_strop" in told
 

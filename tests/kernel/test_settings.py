@@ -212,11 +212,11 @@ class TestAtStart:
     async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A section of config.yaml for a plugin that is not there is warned about."""
         from kernel.boot import open_platform
-        from kernel.plugins.loading import given
+        from kernel.plugins.loading import direct_candidates
 
         caplog.set_level(logging.WARNING)
         loader = SettingsLoader({"PLATFORM_HOME": str(platform_home)}, {"shelv": {"size": 3}})
-        async with open_platform(loader, candidates=given([Shelf])):
+        async with open_platform(loader, candidates=direct_candidates([Shelf])):
             pass
         assert re.search(r"config\.yaml: .*'shelv'.*'shelf'", caplog.text)
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.conversations.answers import Piece, cut, without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
-from builtin_plugins.conversations.services.reading import known, load, visible_turns
+from builtin_plugins.conversations.services.reading import load, readable_documents, visible_turns
 from builtin_plugins.conversations.services.threads import ThreadReach, find_id, reach_for
 from builtin_plugins.conversations.settings import ConversationsSettings
 from builtin_plugins.rag import api as rag
@@ -60,12 +60,12 @@ class PendingTurn:
         rows = [_citation(self.id, number, one) for number, one in enumerate(answer.passages, 1)]
         if answer.model != _EXTRACTIVE:
             rows += [_earlier(self.id, -at, *one) for at, one in enumerate(sorted(self.earlier.items()), 1)]
-        seen = await known(self.caller, {one["document_id"] for one in rows})
-        gone = [one for one in rows if seen is not None and one["document_id"] not in seen]
-        kept = [one for one in rows if one not in gone]
+        readable = await readable_documents(self.caller, {one["document_id"] for one in rows})
+        gone = [one for one in rows if readable is not None and one["document_id"] not in readable]
+        remaining = [one for one in rows if one not in gone]
         cited = cut(answer.text, is_quotation=answer.model == _EXTRACTIVE)
         pieces = without(cited, [one["number"] for one in gone])
-        await self.caller.platform.database.write(_close, self.id, answer, method, pieces, kept)
+        await self.caller.platform.database.write(_close, self.id, answer, method, pieces, remaining)
 
     async def drop(self) -> None:
         """Remove the question, and its conversation if it was the first."""
@@ -82,39 +82,39 @@ async def open_turn(
         reach = await reach_for(caller, conversation_id, pipeline_id)
     else:
         reach = ThreadReach(holder, ())
-    asked, database = AskedQuestion(pipeline_id, question), caller.platform.database
+    asked_question, database = AskedQuestion(pipeline_id, question), caller.platform.database
     try:
-        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
+        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked_question)
     except IntegrityError:
         # Another question began the same conversation at the same time.
-        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
+        thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked_question)
     history, earlier = ([], {}) if begun else await _history(caller, thread_id)
     return PendingTurn(caller, thread_id, turn_id, history, earlier)
 
 
 def _open(
-    unit: Unit, reach: ThreadReach, conversation_id: str, asked: AskedQuestion
+    unit: Unit, reach: ThreadReach, conversation_id: str, asked_question: AskedQuestion
 ) -> tuple[int, int, bool]:
     """The ids of thread and turn, and whether the thread begins with this turn."""
     connection, now = unit.session.connection(), unit.now()
-    known = find_id(unit.session, reach, conversation_id)
-    if known is None:
+    existing_id = find_id(unit.session, reach, conversation_id)
+    if existing_id is None:
         new = {"holder": reach.holder, "conversation_id": conversation_id, "created_at": now}
         thread_id = connection.execute(_NEW_THREAD, new).scalar_one()
     else:
-        thread_id = known
-    turn = {"thread_id": thread_id, "asked_by": reach.holder, "pipeline_id": asked.pipeline_id}
-    turn |= {"question": asked.question, "pieces": [], "asked_at": now}
+        thread_id = existing_id
+    turn = {"thread_id": thread_id, "asked_by": reach.holder, "pipeline_id": asked_question.pipeline_id}
+    turn |= {"question": asked_question.question, "pieces": [], "asked_at": now}
     turn_id = connection.execute(_NEW_TURN, turn).scalar_one()
-    return thread_id, turn_id, known is None
+    return thread_id, turn_id, existing_id is None
 
 
 async def _history(caller: Caller, thread_id: int) -> tuple[list[rag.PastTurn], dict[str, str | None]]:
     most = caller.platform.settings_of(ConversationsSettings).history_turns
-    wanted = Turn.thread_id == thread_id
-    turns, _ = await caller.platform.database.snapshot(load, wanted, most, 0, newest_first=True)
-    told = [rag.PastTurn(one.question, one.answer) for one in reversed(await visible_turns(caller, turns))]
-    return told, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
+    condition = Turn.thread_id == thread_id
+    turns, _ = await caller.platform.database.snapshot(load, condition, most, 0, newest_first=True)
+    history = [rag.PastTurn(one.question, one.answer) for one in reversed(await visible_turns(caller, turns))]
+    return history, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
 
 
 def _close(

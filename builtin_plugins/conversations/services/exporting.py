@@ -51,14 +51,14 @@ def _id_of(session: Session, reach: ThreadReach, conversation_id: str) -> int:
     return find_begun(session, reach, conversation_id).id
 
 
-async def _pieces(caller: Caller, wanted: ColumnElement[bool]) -> AsyncGenerator[bytes, None]:
+async def _pieces(caller: Caller, condition: ColumnElement[bool]) -> AsyncGenerator[bytes, None]:
     """The JSON of an `ExportBundle`; each page is read with the caller's current rights."""
     database, holder = caller.platform.database, caller.principal.subject
     head = ExportBundle(exported_at=utc_now(), conversations=[]).model_dump_json()
     yield head.removesuffix("]}").encode()
     place, closing = (0, 0), ""
-    while threads := await database.read(_threads, wanted, place[0]):
-        among = wanted & Thread.id.in_(threads)
+    while threads := await database.read(_threads, condition, place[0]):
+        among = condition & Thread.id.in_(threads)
         while (page := await database.snapshot(_page, holder, among, place)).turns:
             text = ""
             for turn in await visible_turns(caller, page.turns):
@@ -77,8 +77,8 @@ def _opening(conversation: ConversationOut | None, closing: str) -> str:
     return (closing and f"{closing},") + conversation.model_dump_json().removesuffix("}") + ',"items":['
 
 
-def _threads(session: Session, wanted: ColumnElement[bool], after: int) -> Sequence[int]:
-    begun = select(Thread.id).where(wanted, Thread.last_activity.is_not(None), Thread.id > after)
+def _threads(session: Session, condition: ColumnElement[bool], after: int) -> Sequence[int]:
+    begun = select(Thread.id).where(condition, Thread.last_activity.is_not(None), Thread.id > after)
     return session.scalars(begun.order_by(Thread.id).limit(_AT_ONCE)).all()
 
 
@@ -88,8 +88,8 @@ def _page(session: Session, holder: str, among: ColumnElement[bool], after: _Pla
     later = query.where(among, Turn.answered_at.is_not(None), tuple_(*order) > after)
     turns = stored(session, later.order_by(*order).limit(_AT_ONCE))
     first: dict[int, int] = {}
-    for one in turns:
-        if one.turn.thread_id != after[0]:
-            first.setdefault(one.turn.thread_id, one.turn.id)
-    known = session.execute(select(Thread, counted()).where(Thread.id.in_(first)))
-    return ExportPage(turns, {first[thread.id]: record_of(holder, thread, count) for thread, count in known})
+    for entry in turns:
+        if entry.turn.thread_id != after[0]:
+            first.setdefault(entry.turn.thread_id, entry.turn.id)
+    rows = session.execute(select(Thread, counted()).where(Thread.id.in_(first)))
+    return ExportPage(turns, {first[thread.id]: record_of(holder, thread, count) for thread, count in rows})

@@ -35,10 +35,10 @@ class StoredThreads:
 
     def read(self, session: Session, scope: Scope) -> set[str]:
         """See `ReadableRows`."""
-        asked = self._platform.hooks.ask_now
-        pipelines = asked(rag.select_pipelines, platform=self._platform, scope=scope)
-        seen = set[str]() if pipelines is None else set(session.scalars(pipelines))
-        reach = ThreadReach(str(scope.account_id), seen)
+        ask = self._platform.hooks.ask_now
+        pipelines = ask(rag.select_pipelines, platform=self._platform, scope=scope)
+        readable = set[str]() if pipelines is None else set(session.scalars(pipelines))
+        reach = ThreadReach(str(scope.account_id), readable)
         return {str(one) for one in session.scalars(select(Thread.id).where(reach.threads))}
 
 

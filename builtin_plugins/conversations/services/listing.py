@@ -30,8 +30,8 @@ _SNIPPET = 200
 
 async def list_own(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
     """The conversations that the caller began, the latest first, and how many there are."""
-    wanted = Thread.holder == caller.principal.subject
-    return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
+    condition = Thread.holder == caller.principal.subject
+    return await caller.platform.database.read(_page, condition, query.limit, query.offset)
 
 
 async def list_shared(
@@ -40,8 +40,8 @@ async def list_shared(
     """The conversations shared with those who may ask a pipeline. Raises PipelineNotFound."""
     if not await askable(caller, [pipeline_id]):
         raise ConversationPipelineNotFound()
-    wanted = Thread.shared_pipeline_id == pipeline_id
-    return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
+    condition = Thread.shared_pipeline_id == pipeline_id
+    return await caller.platform.database.read(_page, condition, query.limit, query.offset)
 
 
 async def list_shared_with(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
@@ -51,14 +51,14 @@ async def list_shared_with(caller: Caller, query: ConversationQuery) -> tuple[li
     pipelines = platform.hooks.ask_now(rag.select_pipelines, platform=platform, scope=scope)
     if pipelines is None:
         return [], 0
-    wanted = (Thread.holder != caller.principal.subject) & Thread.shared_pipeline_id.in_(pipelines)
-    return await platform.database.read(_page, wanted, query.limit, query.offset)
+    condition = (Thread.holder != caller.principal.subject) & Thread.shared_pipeline_id.in_(pipelines)
+    return await platform.database.read(_page, condition, query.limit, query.offset)
 
 
 def _page(
-    session: Session, wanted: ColumnElement[bool], limit: int, offset: int
+    session: Session, condition: ColumnElement[bool], limit: int, offset: int
 ) -> tuple[list[ConversationItem], int]:
-    begun = wanted & Thread.last_activity.is_not(None)
+    begun = condition & Thread.last_activity.is_not(None)
     total = session.scalar(select(func.count()).select_from(Thread).where(begun))
     query = select(Thread, _question(func.max), _question(func.min)).where(begun)
     ordered = query.order_by(Thread.last_activity.desc(), Thread.id.desc())

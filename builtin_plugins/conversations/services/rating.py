@@ -16,20 +16,20 @@ from builtin_plugins.conversations.services.threads import ThreadReach, askable,
 from kernel.sdk import Caller, Unit
 
 
-async def rate(caller: Caller, conversation_id: str, turn_id: int, given: TurnRating) -> None:
+async def rate(caller: Caller, conversation_id: str, turn_id: int, rating: TurnRating) -> None:
     """Store or remove a rating with its comment. Raises ConversationNotFound, TurnNotFound."""
     reach = await reach_for(caller, conversation_id)
-    await caller.platform.database.write(_rate, reach, conversation_id, turn_id, given)
+    await caller.platform.database.write(_rate, reach, conversation_id, turn_id, rating)
 
 
-def _rate(unit: Unit, reach: ThreadReach, conversation_id: str, turn_id: int, given: TurnRating) -> None:
+def _rate(unit: Unit, reach: ThreadReach, conversation_id: str, turn_id: int, rating: TurnRating) -> None:
     thread = find_begun(unit.session, reach, conversation_id)
     of = (Turn.id == turn_id) & (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
     turn = unit.session.scalar(select(Turn).where(of).with_for_update())
     if turn is None:
         raise TurnNotFound()
-    turn.rating = given.rating
-    turn.rating_comment = (given.comment or None) if given.rating else None
+    turn.rating = rating.rating
+    turn.rating_comment = (rating.comment or None) if rating.rating else None
 
 
 async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[api.RecordedTurn]:
@@ -40,5 +40,5 @@ async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[ap
 
 
 def _rated(session: Session, reach: ThreadReach, pipelines: Sequence[str], limit: int) -> list[StoredTurn]:
-    wanted = reach.threads & Turn.rating.is_not(None) & Turn.pipeline_id.in_(pipelines)
-    return load(session, wanted & Thread.last_activity.is_not(None), limit, 0, newest_first=True)[0]
+    condition = reach.threads & Turn.rating.is_not(None) & Turn.pipeline_id.in_(pipelines)
+    return load(session, condition & Thread.last_activity.is_not(None), limit, 0, newest_first=True)[0]

@@ -30,11 +30,11 @@ class StoredTurn:
 
 
 def load(
-    session: Session, wanted: ColumnElement[bool], limit: int, offset: int, *, newest_first: bool = False
+    session: Session, condition: ColumnElement[bool], limit: int, offset: int, *, newest_first: bool = False
 ) -> tuple[list[StoredTurn], int]:
     """Answered turns in the order of their questions or in reverse, and how many there are."""
-    wanted = wanted & Turn.answered_at.is_not(None)
-    joined = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id).where(wanted)
+    condition = condition & Turn.answered_at.is_not(None)
+    joined = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id).where(condition)
     total = session.scalar(select(func.count()).select_from(joined.subquery()))
     ordered = joined.order_by(Turn.id.desc() if newest_first else Turn.id).limit(limit).offset(offset)
     return stored(session, ordered), int(total or 0)
@@ -48,18 +48,22 @@ def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
     citations: dict[int, list[Citation]] = {}
     ids = [row.Turn.id for row in rows]
     query = select(Citation).where(Citation.turn_id.in_(ids)).order_by(Citation.turn_id, Citation.number)
-    for one in session.scalars(query):
-        citations.setdefault(one.turn_id, []).append(one)
+    for citation in session.scalars(query):
+        citations.setdefault(citation.turn_id, []).append(citation)
     return [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
 
 
 async def visible_turns(caller: Caller, turns: Sequence[StoredTurn]) -> list[api.RecordedTurn]:
     """The turns as seen with the caller's current rights."""
-    seen = await known(caller, {one.document_id for turn in turns for one in turn.citations}) or {}
-    return [_visible_turn(turn, seen) for turn in turns]
+    readable = (
+        await readable_documents(caller, {one.document_id for turn in turns for one in turn.citations}) or {}
+    )
+    return [_visible_turn(turn, readable) for turn in turns]
 
 
-async def known(caller: Caller, document_ids: Collection[str]) -> Mapping[str, rag.DocumentEntry] | None:
+async def readable_documents(
+    caller: Caller, document_ids: Collection[str]
+) -> Mapping[str, rag.DocumentEntry] | None:
     """Which of these documents the caller may read; None while no plugin can tell, which must not lead to
     deletions.
     """
@@ -68,9 +72,9 @@ async def known(caller: Caller, document_ids: Collection[str]) -> Mapping[str, r
     )
 
 
-def _visible_turn(stored: StoredTurn, seen: Mapping[str, rag.DocumentEntry]) -> api.RecordedTurn:
+def _visible_turn(stored: StoredTurn, readable: Mapping[str, rag.DocumentEntry]) -> api.RecordedTurn:
     turn = stored.turn
-    gone = {one.number for one in stored.citations if one.document_id not in seen}
+    gone = {one.number for one in stored.citations if one.document_id not in readable}
     left = without(stored.pieces, gone)
     return api.RecordedTurn(
         id=turn.id,
@@ -79,7 +83,7 @@ def _visible_turn(stored: StoredTurn, seen: Mapping[str, rag.DocumentEntry]) -> 
         answer=join(left),
         withheld=turn.withheld or left != stored.pieces,
         citations=[
-            _citation(one, seen[one.document_id])
+            _citation(one, readable[one.document_id])
             for one in stored.citations
             if one.number > 0 and one.number not in gone
         ],

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.answers import without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
-from builtin_plugins.conversations.services.reading import StoredTurn, known
+from builtin_plugins.conversations.services.reading import StoredTurn, readable_documents
 from builtin_plugins.conversations.settings import ConversationsSettings
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Job, NoPayload, Platform, Principal, Unit
@@ -107,7 +107,7 @@ async def _forget_missing_documents(platform: Platform) -> None:
     caller = Caller(platform, Principal("service", "service:conversations"))
     after = ""
     while ids := await platform.database.read(_cited_after, after):
-        there = await known(caller, ids)
+        there = await readable_documents(caller, ids)
         if there is None:
             return
         for document_id in sorted(set(ids) - there.keys()):
@@ -125,7 +125,7 @@ TIDY = Job("conversations.tidy", NoPayload, tidy, schedule="40 3 * * *", lane="q
 
 def delete_threads(unit: Unit, holder: str, ids: Collection[int] | None) -> int:
     """Delete these conversations of a holder, or all of them; returns how many."""
-    wanted = Thread.holder == holder
+    condition = Thread.holder == holder
     if ids is not None:
-        wanted &= Thread.id.in_(ids)
-    return len(unit.session.scalars(delete(Thread).where(wanted).returning(Thread.id)).all())
+        condition &= Thread.id.in_(ids)
+    return len(unit.session.scalars(delete(Thread).where(condition).returning(Thread.id)).all())

@@ -14,7 +14,7 @@ from builtin_plugins.conversations.models import Thread
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 _MOST_CANDIDATES = 500
 _NO_PIPELINE = "-"  # so that one statement serves callers with and without pipelines
@@ -46,8 +46,8 @@ async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | Non
 
 async def askable(caller: Caller, pipeline_ids: list[str]) -> set[str]:
     """Which of these pipelines the caller may ask."""
-    found = await caller.platform.hooks.ask(rag.find_pipelines, caller=caller, pipeline_ids=pipeline_ids)
-    return set(found or ())
+    pipelines = await caller.platform.hooks.ask(rag.find_pipelines, caller=caller, pipeline_ids=pipeline_ids)
+    return set(pipelines or ())
 
 
 def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str | None) -> list[str]:
@@ -62,8 +62,8 @@ def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str 
 def find(session: Session, reach: ThreadReach, conversation_id: str, *, lock: bool = False) -> Thread | None:
     """The caller's own conversation with this id, else the oldest shared one; None if there is none."""
     query = _first(select(Thread), reach, conversation_id)
-    found: Thread | None = session.scalar(query.with_for_update() if lock else query)
-    return found
+    thread: Thread | None = session.scalar(query.with_for_update() if lock else query)
+    return thread
 
 
 def find_id(session: Session, reach: ThreadReach, conversation_id: str) -> int | None:
@@ -71,14 +71,14 @@ def find_id(session: Session, reach: ThreadReach, conversation_id: str) -> int |
     return session.connection().execute(_first(select(Thread.id), reach, conversation_id)).scalar()
 
 
-def _first(query: Select[Found], reach: ThreadReach, conversation_id: str) -> Select[Found]:
-    wanted = query.where(Thread.conversation_id == conversation_id, reach.threads)
-    return wanted.order_by(Thread.holder != reach.holder, Thread.id).limit(1)
+def _first(query: Select[T], reach: ThreadReach, conversation_id: str) -> Select[T]:
+    matches = query.where(Thread.conversation_id == conversation_id, reach.threads)
+    return matches.order_by(Thread.holder != reach.holder, Thread.id).limit(1)
 
 
 def find_begun(session: Session, reach: ThreadReach, conversation_id: str, *, lock: bool = False) -> Thread:
     """The same, if any of its questions has been answered. Raises ConversationNotFound."""
-    found = find(session, reach, conversation_id, lock=lock)
-    if found is None or found.last_activity is None:
+    thread = find(session, reach, conversation_id, lock=lock)
+    if thread is None or thread.last_activity is None:
         raise ConversationNotFound()
-    return found
+    return thread

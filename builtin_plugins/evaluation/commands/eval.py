@@ -70,16 +70,16 @@ def _configuration(text: str) -> dict[str, Any]:
     """`name=value` pairs; the server checks names and values."""
     import json
 
-    found: dict[str, Any] = {}
+    configuration: dict[str, Any] = {}
     for pair in filter(None, text.split(",")):
         name, equals, value = pair.partition("=")
         if not equals:
             raise typer.BadParameter(f"'{pair}' is not name=value", param_hint="--configuration")
         try:
-            found[name.strip()] = json.loads(value)
+            configuration[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value.strip()
-    return found
+            configuration[name.strip()] = value.strip()
+    return configuration
 
 
 def _print(report: Any) -> None:
@@ -87,9 +87,9 @@ def _print(report: Any) -> None:
     from cli import console
 
     rows = []
-    for one in report.run["summaries"]:
-        means = [one["measures"].get(name) for name in SHOWN]
-        rows.append((one["label"], *("–" if mean is None else f"{mean['mean']:.3g}" for mean in means)))
+    for summary in report.run["summaries"]:
+        means = [summary["measures"].get(name) for name in SHOWN]
+        rows.append((summary["label"], *("–" if mean is None else f"{mean['mean']:.3g}" for mean in means)))
     console.print_table(("configuration", *SHOWN), rows, "Nothing was measured.")
     if report.worst:
         console.print_table(("quality", "worst questions"), report.worst, "")

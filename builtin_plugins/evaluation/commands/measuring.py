@@ -103,10 +103,10 @@ async def evaluate(
 async def _run(
     api: Api, base: str, file: Path, raw: bytes, configurations: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    made = await api.call("POST", f"{_API}/sets", json={"knowledge_base_id": base, "name": file.name})
+    new_set = await api.call("POST", f"{_API}/sets", json={"knowledge_base_id": base, "name": file.name})
     kind = "text/csv" if file.suffix.lower() == ".csv" else "application/jsonl"
-    await api.call("POST", f"{_API}/sets/{made['id']}/upload", data=raw, headers={"Content-Type": kind})
-    body = {"set_id": made["id"], "configurations": list(configurations)}
+    await api.call("POST", f"{_API}/sets/{new_set['id']}/upload", data=raw, headers={"Content-Type": kind})
+    body = {"set_id": new_set["id"], "configurations": list(configurations)}
     run: dict[str, Any] = await api.call("POST", f"{_API}/runs", json=body)
     path = f"{_API}/runs/{run['id']}"
     while (run := await api.call("GET", path))["status"] == "running":  # noqa: ASYNC110 - on a server
@@ -134,11 +134,11 @@ async def _checked(api: Api, run: dict[str, Any], demands: Demands) -> RunReport
     earlier = {}
     if demands.earlier is not None:
         before = await api.call("GET", f"{_API}/runs/{demands.earlier}")
-        earlier = {one["label"]: at for at, one in enumerate(before["summaries"])}
-    for at, one in enumerate(run["summaries"]):
-        failures = _below(one, demands.least)
+        earlier = {summary["label"]: at for at, summary in enumerate(before["summaries"])}
+    for at, summary in enumerate(run["summaries"]):
+        failures = _below(summary, demands.least)
         if demands.earlier is not None:
-            failures += await _worse(api, run["id"], demands.earlier, at, one["label"], earlier)
+            failures += await _worse(api, run["id"], demands.earlier, at, summary["label"], earlier)
         if failures:
             report.failures += failures
             report.worst += await _worst(api, run["id"], at)
@@ -146,22 +146,22 @@ async def _checked(api: Api, run: dict[str, Any], demands: Demands) -> RunReport
 
 
 def _below(summary: dict[str, Any], least: dict[str, float]) -> list[str]:
-    found = []
+    failures = []
     for name, value in least.items():
         measured = summary["measures"].get(name)
         if measured is None:
-            found.append(f"{summary['label']}: {name} applies to none of the questions")
+            failures.append(f"{summary['label']}: {name} applies to none of the questions")
         elif measured["mean"] < value:
-            found.append(f"{summary['label']}: {name} is {measured['mean']}, less than {value}")
-    return found
+            failures.append(f"{summary['label']}: {name} is {measured['mean']}, less than {value}")
+    return failures
 
 
 async def _worse(api: Api, run: str, other: str, at: int, label: str, earlier: dict[str, int]) -> list[str]:
     if label not in earlier:
         return [f"{label}: the earlier run has no such configuration"]
     query = {"with": other, "configuration": at, "other_configuration": earlier[label]}
-    found = await api.call("GET", f"{_API}/runs/{run}/comparison", params=query)
-    change = found["differences"].get("quality")
+    comparison = await api.call("GET", f"{_API}/runs/{run}/comparison", params=query)
+    change = comparison["differences"].get("quality")
     if change is None:
         return [f"{label}: the earlier run has none of these questions"]
     if change["difference"] < 0 and change["p"] < _SIGNIFICANT:
@@ -171,5 +171,5 @@ async def _worse(api: Api, run: str, other: str, at: int, label: str, earlier: d
 
 async def _worst(api: Api, run: str, at: int) -> list[tuple[str, str]]:
     query = {"configuration": at, "limit": _WORST}
-    found = await api.call("GET", f"{_API}/runs/{run}/results", params=query)
-    return [(f"{one['values']['quality']:.3f}", one["question"]) for one in found["items"]]
+    page = await api.call("GET", f"{_API}/runs/{run}/results", params=query)
+    return [(f"{one['values']['quality']:.3f}", one["question"]) for one in page["items"]]

@@ -95,8 +95,8 @@ async def compare(ctx: Context, run_id: str, query: CompareQuery) -> Comparison:
 )
 async def show_table(ctx: Context, run_id: str) -> web.Response:
     """Download the measures as a table in Markdown."""
-    found = await runs.get(ctx.caller, run_id)
-    return web.Response(text=table(found.summaries), content_type="text/markdown")
+    run = await runs.get(ctx.caller, run_id)
+    return web.Response(text=table(run.summaries), content_type="text/markdown")
 
 
 @routes.get(
@@ -108,5 +108,5 @@ async def show_table(ctx: Context, run_id: str) -> web.Response:
 )
 async def show_plot(ctx: Context, run_id: str) -> web.Response:
     """Download the measures as a plot."""
-    found = await runs.get(ctx.caller, run_id)
-    return web.Response(text=plot(found.summaries), content_type="image/svg+xml")
+    run = await runs.get(ctx.caller, run_id)
+    return web.Response(text=plot(run.summaries), content_type="image/svg+xml")

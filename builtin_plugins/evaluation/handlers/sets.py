@@ -131,11 +131,11 @@ async def upload(ctx: Context, set_id: str) -> Added:
         raise UnsupportedMediaType(f"Send the file as {' or '.join(_FILE.media_types)}")
     if ctx.request.content_type == "text/csv":
         raw = await read_body(ctx.request, _LARGEST, _SILENCE)
-        found = await asyncio.to_thread(read_questions, raw, "csv")
+        entries = await asyncio.to_thread(read_questions, raw, "csv")
     else:
         raw = await read_body(ctx.request, _LARGEST, _SILENCE, most_values=_MOST_VALUES)
-        found = await asyncio.to_thread(read_questions, raw, "jsonl")
-    return await sets.add(ctx.caller, set_id, found)
+        entries = await asyncio.to_thread(read_questions, raw, "jsonl")
+    return await sets.add(ctx.caller, set_id, entries)
 
 
 @routes.post(

@@ -25,33 +25,33 @@ _MOST = 500
 
 async def list_page(caller: Caller, set_id: str, query: PageQuery) -> Page[CandidateOut]:
     """Candidates that are not yet in the set, the latest first. Raises SetNotFound, NotOwner."""
-    found = await _candidates(caller, await sight_of(caller), set_id)
-    shown = found[query.offset : query.offset + query.limit]
-    return Page(items=shown, total=len(found), limit=query.limit, offset=query.offset)
+    candidates = await _candidates(caller, await sight_of(caller), set_id)
+    items = candidates[query.offset : query.offset + query.limit]
+    return Page(items=items, total=len(candidates), limit=query.limit, offset=query.offset)
 
 
-async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
+async def accept(caller: Caller, set_id: str, request: Accepted) -> Added:
     """Add candidates. Raises SetNotFound, NotOwner, CandidateNotFound, Conflict, Unprocessable."""
     sight = await sight_of(caller)
-    candidates = {one.turn_id: one for one in await _candidates(caller, sight, set_id)}
+    candidates = {item.turn_id: item for item in await _candidates(caller, sight, set_id)}
     rows = []
-    for at, one in enumerate(wanted.candidates):
-        candidate = candidates.get(one.turn_id)
+    for at, choice in enumerate(request.candidates):
+        candidate = candidates.get(choice.turn_id)
         if candidate is None:
-            raise CandidateNotFound(f"There is no candidate {one.turn_id}")
-        passages, made_from = one.passages, list[str]()
-        if not one.expects:
+            raise CandidateNotFound(f"There is no candidate {choice.turn_id}")
+        passages, made_from = choice.passages, list[str]()
+        if not choice.expects:
             if candidate.rating == "down" or not candidate.passages:
                 message = "give what is expected: this answer was rated down, or cites nothing"
-                raise Unprocessable.field(("body", "candidates", at), message, one.turn_id)
+                raise Unprocessable.field(("body", "candidates", at), message, choice.turn_id)
             passages, made_from = candidate.passages, candidate.documents
         rows.append(
             EvaluationQuestion(
                 question=candidate.question,
-                documents=one.documents,
+                documents=choice.documents,
                 passages=passages,
-                answers=one.answers,
-                unanswerable=one.unanswerable,
+                answers=choice.answers,
+                unanswerable=choice.unanswerable,
                 origin="rated",
                 document_id=next(iter(made_from), None),
                 others=[QuestionDocument(document_id=other) for other in made_from[1:]],
@@ -67,31 +67,31 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
 
 async def _candidates(caller: Caller, sight: EvaluationSight, set_id: str) -> list[CandidateOut]:
     def read(session: Session) -> tuple[QuestionSet, list[str], set[str]]:
-        found = sight.own_set(session, set_id)
-        known = session.scalars(
+        question_set = sight.own_set(session, set_id)
+        existing = session.scalars(
             select(EvaluationQuestion.question).where(EvaluationQuestion.set_id == set_id)
         )
-        return found, sight.pipelines_over(session, found.knowledge_base_id), set(known)
+        return question_set, sight.pipelines_over(session, question_set.knowledge_base_id), set(existing)
 
-    found, pipelines, known = await caller.platform.database.read(read)
+    question_set, pipelines, existing = await caller.platform.database.read(read)
     answers = await caller.platform.hooks.ask(
         api.list_rated_turns, caller=caller, pipeline_ids=pipelines, limit=_MOST
     )
     turns = sorted((turn for turns in answers for turn in turns), key=lambda turn: -turn.id)
-    return list(_of_base(turns, found.knowledge_base_id, known))
+    return list(_of_base(turns, question_set.knowledge_base_id, existing))
 
 
 def _of_base(
-    turns: Iterable[conversations.RecordedTurn], base: str, known: set[str]
+    turns: Iterable[conversations.RecordedTurn], base: str, existing: set[str]
 ) -> Iterable[CandidateOut]:
     """Turns that cite the knowledge base, or nothing at all; the latest for each question."""
-    seen = set(known)
+    questions = set(existing)
     for turn in turns:
         mine = [one for one in turn.citations if one.knowledge_base_id == base]
-        if turn.question in seen or (turn.citations and not mine):
+        if turn.question in questions or (turn.citations and not mine):
             continue
         mine = [one for one in mine if f"[{one.number}]" in turn.answer]
-        seen.add(turn.question)
+        questions.add(turn.question)
         yield CandidateOut(
             turn_id=turn.id,
             question=turn.question,

@@ -32,15 +32,20 @@ def choices(
         if one.method != "auto" and one.metadata_filter is None and at in results
     }
     kinds = {row["kind"] for rows in able.values() for row in rows.values()}
-    found = {}
+    by_kind = {}
     for kind in (*sorted(kinds), EVERY):
         of_kind = {at: _of_kind(rows, kind) for at, rows in able.items()}
         chosen = _choose(of_kind)
         if chosen is not None:
             best = configurations[chosen.pop("best")].label
-            taken = configurations[chosen.pop("taken")]
-            found[kind] = {"configuration": asdict(taken.asked), "taken": taken.label, "best": best, **chosen}
-    return found
+            cheapest = configurations[chosen.pop("taken")]
+            by_kind[kind] = {
+                "configuration": asdict(cheapest.ask_configuration),
+                "taken": cheapest.label,
+                "best": best,
+                **chosen,
+            }
+    return by_kind
 
 
 def _of_kind(rows: Mapping[str, Mapping[str, Any]], kind: str) -> dict[str, Mapping[str, Any]]:
@@ -49,8 +54,8 @@ def _of_kind(rows: Mapping[str, Mapping[str, Any]], kind: str) -> dict[str, Mapp
 
 def _choose(results: Mapping[int, ByQuestion]) -> dict[str, Any] | None:
     """The positions of the chosen and the best configuration, with their figures."""
-    asked = [set(rows) for rows in results.values()]
-    common = sorted(set.intersection(*asked)) if asked else []
+    questions = [set(rows) for rows in results.values()]
+    common = sorted(set.intersection(*questions)) if questions else []
     if len(common) < FEWEST:
         return None
     quality = {at: [_value(rows[one], "quality") for one in common] for at, rows in results.items()}
@@ -60,14 +65,14 @@ def _choose(results: Mapping[int, ByQuestion]) -> dict[str, Any] | None:
         for at, values in quality.items()
     }
     good = [at for at in results if p[at] >= _SIGNIFICANT]
-    taken = min(good, key=lambda at: _cost(results[at], common))
+    cheapest = min(good, key=lambda at: _cost(results[at], common))
     return {
-        "taken": taken,
+        "taken": cheapest,
         "best": best,
         "questions": len(common),
-        "quality": round(sum(quality[taken]) / len(common), 4),
+        "quality": round(sum(quality[cheapest]) / len(common), 4),
         "best_quality": round(sum(quality[best]) / len(common), 4),
-        "p": round(p[taken], 4),
+        "p": round(p[cheapest], 4),
     }
 
 
@@ -89,13 +94,13 @@ def choose_measured(session: Session, base: str, kind: str) -> rag.MeasuredChoic
         .order_by(Run.finished_at.desc(), Run.id)
         .limit(1)
     )
-    found = session.execute(query).one_or_none()
-    if found is None or not found.choices:
+    run = session.execute(query).one_or_none()
+    if run is None or not run.choices:
         return None
-    which = kind if kind in found.choices else EVERY
-    choice = found.choices.get(which)
+    which = kind if kind in run.choices else EVERY
+    choice = run.choices.get(which)
     if choice is None:
         return None
     evidence = {name: value for name, value in choice.items() if name != "configuration"}
-    asked = rag.AskConfiguration(**choice["configuration"])
-    return rag.MeasuredChoice(asked, {"run_id": found.id, "kind": which, **evidence})
+    configuration = rag.AskConfiguration(**choice["configuration"])
+    return rag.MeasuredChoice(configuration, {"run_id": run.id, "kind": which, **evidence})

@@ -27,8 +27,8 @@ def count(session: Session, base: str, document_id: str | None) -> dict[str, int
     if document_id is None:
         sets = select(func.count()).where(QuestionSet.knowledge_base_id == base)
         return {"evaluation_sets": session.scalar(sets) or 0}
-    made = select(func.count()).select_from(EvaluationQuestion).where(_made_from(document_id))
-    return {"evaluation_questions": session.scalar(made) or 0}
+    questions = select(func.count()).select_from(EvaluationQuestion).where(_made_from(document_id))
+    return {"evaluation_questions": session.scalar(questions) or 0}
 
 
 def _made_from(document_id: str) -> ColumnElement[bool]:

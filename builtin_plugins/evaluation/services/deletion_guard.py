@@ -18,14 +18,14 @@ def of_kept_documents(
     A later deletion finds the questions in the database, and removes them.
     """
     listed = list(rows)
-    wanted = sorted({one for row in listed for one in _documents(row)})
-    if not wanted:
+    document_ids = sorted({one for row in listed for one in _documents(row)})
+    if not document_ids:
         return listed
     spec = rag.hold_documents
-    held = platform.hooks.ask_now(
-        spec, platform=platform, unit=unit, knowledge_base_id=base, document_ids=wanted
+    remaining = platform.hooks.ask_now(
+        spec, platform=platform, unit=unit, knowledge_base_id=base, document_ids=document_ids
     )
-    return [row for row in listed if _documents(row) <= set(held or ())]
+    return [row for row in listed if _documents(row) <= set(remaining or ())]
 
 
 def _documents(row: EvaluationQuestion) -> set[str]:

@@ -44,15 +44,15 @@ class _Part(BaseModel):
 
 def write_out(session: Session, platform: Platform, base: str) -> Mapping[str, Any]:
     """The sets of a knowledge base, oldest first, with their questions: none from documents in the trash."""
-    seen = EvaluationSight(platform, Scope(None, everything=True)).questions
+    readable = EvaluationSight(platform, Scope(None, everything=True)).questions
     ordered = select(QuestionSet).where(QuestionSet.knowledge_base_id == base)
     sets = session.scalars(ordered.order_by(QuestionSet.created_at, QuestionSet.id)).all()
-    rows = [{"name": found.name, "questions": _questions(session, found.id, seen)} for found in sets]
+    rows = [{"name": row.name, "questions": _questions(session, row.id, readable)} for row in sets]
     return {PART: {"sets": rows}} if rows else {}
 
 
-def _questions(session: Session, set_id: str, seen: ColumnElement[bool]) -> list[dict[str, Any]]:
-    mine = select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id, seen)
+def _questions(session: Session, set_id: str, readable: ColumnElement[bool]) -> list[dict[str, Any]]:
+    mine = select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id, readable)
     rows = session.scalars(
         mine.options(selectinload(EvaluationQuestion.others)).order_by(EvaluationQuestion.id)
     )
@@ -73,16 +73,18 @@ def read_in(
     if PART not in parts:
         return
     try:
-        found = _Part.model_validate(parts[PART])
+        part = _Part.model_validate(parts[PART])
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise Unprocessable.field(("body", "file"), f"evaluation sets: {where}: {first['msg']}") from None
-    for row in found.sets:
-        made = QuestionSet(id=str(uuid.uuid4()), knowledge_base_id=base, name=row.name, created_at=utc_now())
-        unit.session.add(made)
+    for row in part.sets:
+        question_set = QuestionSet(
+            id=str(uuid.uuid4()), knowledge_base_id=base, name=row.name, created_at=utc_now()
+        )
+        unit.session.add(question_set)
         unit.session.flush()
-        questions = [_renamed(question, made.id, renamed) for question in row.questions]
+        questions = [_renamed(question, question_set.id, renamed) for question in row.questions]
         for question in of_kept_documents(platform, unit, base, questions):
             unit.session.add(question)
             unit.session.flush()  # ids in the order of the file

@@ -48,7 +48,7 @@ _FORM = {
 }
 
 
-class _Asked(BaseModel):
+class _ModelQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=8, max_length=500)]
@@ -65,33 +65,35 @@ async def ask_model(
 
     `passages` are pairs of a document's id and one of its passages.
     """
-    made: list[DraftQuestion] = []
+    drafts: list[DraftQuestion] = []
     useful = [one for one in passages if len(one[1].text) >= _SHORTEST_PASSAGE]
     try:
         async with asyncio.timeout(_SECONDS):
             for document_id, passage in useful[:limit]:
                 text = await _text(platform, model, passage.text)
                 if text is None:
-                    return made, ["with_model: no model runtime is configured; rules made the questions"]
-                asked = _read(text, passage.text)
-                if asked is not None:
-                    made.append(DraftQuestion(asked.question, document_id, passage.chunk_id, (asked.answer,)))
+                    return drafts, ["with_model: no model runtime is configured; rules made the questions"]
+                draft = _read(text, passage.text)
+                if draft is not None:
+                    drafts.append(
+                        DraftQuestion(draft.question, document_id, passage.chunk_id, (draft.answer,))
+                    )
     except TimeoutError:
-        return made, [f"with_model: stopped after {_SECONDS:.0f} seconds; rules made the rest"]
+        return drafts, [f"with_model: stopped after {_SECONDS:.0f} seconds; rules made the rest"]
     except PlatformError as error:
         log.warning("the model runtime failed while generating questions: %s", error)
-        return made, ["with_model: the model runtime failed; rules made the rest"]
-    return made, []
+        return drafts, ["with_model: the model runtime failed; rules made the rest"]
+    return drafts, []
 
 
 async def _text(platform: Platform, model: str | None, passage: str) -> str | None:
     """What the model writes about a passage; None without a runtime."""
     key = secrets.token_hex(6)
-    shown = passage[:_SHOWN].replace(key, "")
+    excerpt = passage[:_SHOWN].replace(key, "")
     return await inference.write_aside(
         platform,
         _RULES.format(key=key),
-        f"<passage {key}>\n{shown}\n</passage {key}>",
+        f"<passage {key}>\n{excerpt}\n</passage {key}>",
         model=model,
         max_tokens=_TOKENS,
         max_chars=_MOST_CHARS,
@@ -99,12 +101,12 @@ async def _text(platform: Platform, model: str | None, passage: str) -> str | No
     )
 
 
-def _read(text: str, passage: str) -> _Asked | None:
+def _read(text: str, passage: str) -> _ModelQuestion | None:
     """The question, if it is valid and the passage contains its answer."""
     try:
-        asked = _Asked.model_validate_json(text.strip(), strict=True)
+        question = _ModelQuestion.model_validate_json(text.strip(), strict=True)
     except ValidationError:
         return None
-    answer, where = (" ".join(one.casefold().split()) for one in (asked.answer, passage))
-    gives_away = answer in asked.question.casefold()
-    return asked if asked.question.endswith("?") and answer in where and not gives_away else None
+    answer, where = (" ".join(one.casefold().split()) for one in (question.answer, passage))
+    gives_away = answer in question.question.casefold()
+    return question if question.question.endswith("?") and answer in where and not gives_away else None

@@ -47,8 +47,8 @@ def make_questions(document_id: str, name: str, passages: Iterable[rag.Passage])
 
 
 def _of_text(title: str, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for found in _HEADING.finditer(text):
-        yield f"What does {title} say about {found[1].strip()}?", ()
+    for heading in _HEADING.finditer(text):
+        yield f"What does {title} say about {heading[1].strip()}?", ()
     for sentence in _SENTENCE.findall(text):
         figure = _FIGURE.match(sentence)
         if figure is not None:

@@ -53,12 +53,12 @@ def measure(expected: Expected, answered: rag.MeasuredAnswer, milliseconds: floa
     wrong = None if expected.unanswerable or gone else float(answered.refused)
     ranked = answered.passages is not None and not expected.unanswerable
     ranks = ranks_of(expected, answered.passages or ()) if ranked else None
-    found = _rank_measures(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
+    by_rank = _rank_measures(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
     cited, supported = answered.citations, answered.citations_supported
-    quality = 0.0 if gone or wrong else right if right is not None else found["ndcg_10"]
+    quality = 0.0 if gone or wrong else right if right is not None else by_rank["ndcg_10"]
     return {
         "quality": quality or 0.0,
-        **found,
+        **by_rank,
         "contains": _contains(expected, answered) if expected.answers else None,
         "refused_right": right,
         "refused_wrong": wrong,
@@ -76,13 +76,13 @@ def ranks_of(expected: Expected, passages: Sequence[rag.Passage]) -> list[int | 
     Compares passages if any are expected, else documents, else looks for a passage with one of the answers.
     """
     tests = _tests(expected)
-    taken: set[int] = set()
+    used_places: set[int] = set()
     ranks: list[int | None] = []
     for meets in tests:
-        places = (at for at, one in enumerate(passages) if at not in taken and meets(one))
+        places = (at for at, one in enumerate(passages) if at not in used_places and meets(one))
         at = next(places, None)
         if at is not None:
-            taken.add(at)
+            used_places.add(at)
         ranks.append(None if at is None else at + 1)
     return ranks
 
@@ -99,14 +99,14 @@ def _tests(expected: Expected) -> list[Test]:
     return [lambda passage: any(one in folded(passage.text) for one in answers)]
 
 
-def _is_passage(wanted: str) -> Test:
-    text = folded(wanted)
-    return lambda passage: passage.chunk_id == wanted or text in folded(passage.text)
+def _is_passage(id_or_text: str) -> Test:
+    text = folded(id_or_text)
+    return lambda passage: passage.chunk_id == id_or_text or text in folded(passage.text)
 
 
-def _is_of(wanted: str) -> Test:
-    name = folded(wanted)
-    return lambda passage: passage.document_id == wanted or folded(passage.source) == name
+def _is_of(id_or_name: str) -> Test:
+    name = folded(id_or_name)
+    return lambda passage: passage.document_id == id_or_name or folded(passage.source) == name
 
 
 def _rank_measures(ranks: Sequence[int | None]) -> dict[str, float | None]:

@@ -21,11 +21,15 @@ def table(summaries: Sequence[Summary]) -> str:
         "| configuration | asked | " + " | ".join(_COLUMNS) + " |",
         "| --- |" + " ---: |" * (len(_COLUMNS) + 1),
     ]
-    for one in summaries:
-        cells = [_cell(one.measures.get(name)) for name in _COLUMNS]
-        lines.append(f"| {one.label} | {one.asked} | " + " | ".join(cells) + " |")
-    told = [f"- {one.label}: {n} failed. {why}" for one in summaries for why, n in one.failures.items()]
-    return "\n".join([*lines, *([""] if told else []), *told]) + "\n"
+    for summary in summaries:
+        cells = [_cell(summary.measures.get(name)) for name in _COLUMNS]
+        lines.append(f"| {summary.label} | {summary.asked} | " + " | ".join(cells) + " |")
+    failures = [
+        f"- {summary.label}: {n} failed. {why}"
+        for summary in summaries
+        for why, n in summary.failures.items()
+    ]
+    return "\n".join([*lines, *([""] if failures else []), *failures]) + "\n"
 
 
 def _cell(measure: Measure | None) -> str:
@@ -47,40 +51,40 @@ def plot(summaries: Sequence[Summary]) -> str:
         *_legend(),
         *_grid(height),
     ]
-    for at, one in enumerate(summaries):
-        parts += _bars(one, _HEAD + at * block)
+    for at, summary in enumerate(summaries):
+        parts += _bars(summary, _HEAD + at * block)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def _legend() -> list[str]:
-    made = []
+    elements = []
     for at, (name, color) in enumerate(_PLOTTED):
         x = _LEFT + at * 105
-        made.append(f'<rect x="{x}" y="10" width="10" height="10" fill="{color}"/>')
-        made.append(f'<text x="{x + 15}" y="19">{name}</text>')
-    return made
+        elements.append(f'<rect x="{x}" y="10" width="10" height="10" fill="{color}"/>')
+        elements.append(f'<text x="{x + 15}" y="19">{name}</text>')
+    return elements
 
 
 def _grid(height: int) -> list[str]:
-    made = []
+    elements = []
     for step in range(5):
         x, bottom = _LEFT + _WIDTH * step / 4, height - 20
-        made.append(f'<line x1="{x}" x2="{x}" y1="{_HEAD - 8}" y2="{bottom}" stroke="#d4d4d4"/>')
-        made.append(f'<text x="{x}" y="{bottom + 14}" text-anchor="middle">{step / 4:g}</text>')
-    return made
+        elements.append(f'<line x1="{x}" x2="{x}" y1="{_HEAD - 8}" y2="{bottom}" stroke="#d4d4d4"/>')
+        elements.append(f'<text x="{x}" y="{bottom + 14}" text-anchor="middle">{step / 4:g}</text>')
+    return elements
 
 
 def _bars(summary: Summary, top: int) -> list[str]:
     middle = top + _BAR * len(_PLOTTED) / 2 + 4
-    made = [f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{escape(summary.label)}</text>']
+    elements = [f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{escape(summary.label)}</text>']
     for at, (name, color) in enumerate(_PLOTTED):
-        found = summary.measures.get(name)
-        if found is not None:
+        measure = summary.measures.get(name)
+        if measure is not None:
             y = top + at * _BAR
-            made += [
-                f'<rect x="{_LEFT}" y="{y}" width="{found.mean * _WIDTH:.1f}" height="{_BAR - 2}" '
-                f'fill="{color}"><title>{name} {found.mean:.3f}</title></rect>',
-                f'<line x1="{_LEFT + found.low * _WIDTH:.1f}" x2="{_LEFT + found.high * _WIDTH:.1f}" '
+            elements += [
+                f'<rect x="{_LEFT}" y="{y}" width="{measure.mean * _WIDTH:.1f}" height="{_BAR - 2}" '
+                f'fill="{color}"><title>{name} {measure.mean:.3f}</title></rect>',
+                f'<line x1="{_LEFT + measure.low * _WIDTH:.1f}" x2="{_LEFT + measure.high * _WIDTH:.1f}" '
                 f'y1="{y + _BAR / 2 - 1}" y2="{y + _BAR / 2 - 1}" stroke="#111111"/>',
             ]
-    return made
+    return elements

@@ -24,19 +24,19 @@ def read_questions(raw: bytes, format: Format) -> list[QuestionIn]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadRequest("The file is not UTF-8 text") from None
-    found = []
+    questions = []
     for line, entry in _json_lines(text) if format == "jsonl" else _csv_lines(text):
         try:
-            found.append(QuestionIn.model_validate(entry))
+            questions.append(QuestionIn.model_validate(entry))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "question"
             raise BadRequest(f"Line {line}, {place}: {first['msg']}") from None
-        if len(found) > MOST_QUESTIONS:
+        if len(questions) > MOST_QUESTIONS:
             raise BadRequest(f"A set has at most {MOST_QUESTIONS} questions")
-    if not found:
+    if not questions:
         raise BadRequest("The file has no questions")
-    return found
+    return questions
 
 
 def _json_lines(text: str) -> Iterator[tuple[int, Any]]:

@@ -49,18 +49,18 @@ class RunPayload(BaseModel):
 
 async def run(platform: Platform, payload: RunPayload, progress: Progress) -> str | None:
     """Ask what has not been asked yet, then decide for `auto`; returns the run's path."""
-    found = await platform.database.read(lambda session: session.get(Run, payload.run_id))
-    if found is None:
+    record = await platform.database.read(lambda session: session.get(Run, payload.run_id))
+    if record is None:
         return None
-    caller = await _caller(platform, found.account_id)
-    configurations = configurations_of(found)
-    missing, total = await platform.database.read(_missing, found)
+    caller = await _caller(platform, record.account_id)
+    configurations = configurations_of(record)
+    missing, total = await platform.database.read(_missing, record)
     progress.report(total - len(missing), total=total, unit="questions", message="Asking")
-    await _ask_all(_Asking(caller, found, configurations, progress), missing)
-    results = await platform.database.read(load, found.id)
+    await _ask_all(_Asking(caller, record, configurations, progress), missing)
+    results = await platform.database.read(load, record.id)
     decided = await asyncio.to_thread(choices, configurations, results)
-    await platform.database.write(_finish, found.id, "done", None, decided)
-    return f"/v1/rag/evaluation/runs/{found.id}"
+    await platform.database.write(_finish, record.id, "done", None, decided)
+    return f"/v1/rag/evaluation/runs/{record.id}"
 
 
 async def _caller(platform: Platform, account_id: int | None) -> Caller:
@@ -83,8 +83,8 @@ def _missing(session: Session, run: Run) -> tuple[list[tuple[int, EvaluationQues
     columns = (Result.configuration, Result.question_id)
     rows = session.execute(select(*columns).where(Result.run_id == run.id))
     there = {(row.configuration, row.question_id) for row in rows}
-    wanted = [(at, one) for one in questions for at in range(len(run.configurations))]
-    return [(at, one) for at, one in wanted if (at, one.id) not in there], len(wanted)
+    pairs = [(at, one) for one in questions for at in range(len(run.configurations))]
+    return [(at, one) for at, one in pairs if (at, one.id) not in there], len(pairs)
 
 
 async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, EvaluationQuestion]]) -> None:
@@ -135,7 +135,7 @@ class _Asking:
                 caller=self._caller,
                 knowledge_base_id=self._run.knowledge_base_id,
                 question=question.question,
-                configuration=configuration.asked,
+                configuration=configuration.ask_configuration,
                 metadata_filter=configuration.metadata_filter,
             )
         except NotFound:
@@ -167,14 +167,14 @@ def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, 
 
     One of the same configuration is preferred.
     """
-    found = session.execute(
+    row = session.execute(
         select(Result.configuration, EvaluationQuestion)
         .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
         .where(Result.run_id == run_id, Result.failed == 0, Result.model_calls >= min(1, calls))
         .order_by(Result.configuration != at, Result.model_calls, Result.question_id)
         .limit(1)
     ).one_or_none()
-    return None if found is None else (found.configuration, found.EvaluationQuestion)
+    return None if row is None else (row.configuration, row.EvaluationQuestion)
 
 
 def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str, Any]) -> None:
@@ -188,10 +188,10 @@ def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str,
 
 
 def _finish(unit: Unit, run_id: str, status: str, error: str | None, decided: Any) -> None:
-    found = unit.session.get(Run, run_id, with_for_update=True)
-    if found is not None:
-        found.status, found.error, found.choices = status, error, decided
-        found.finished_at = utc_now()
+    record = unit.session.get(Run, run_id, with_for_update=True)
+    if record is not None:
+        record.status, record.error, record.choices = status, error, decided
+        record.finished_at = utc_now()
 
 
 async def give_up(platform: Platform, payload: RunPayload, reason: str) -> None:

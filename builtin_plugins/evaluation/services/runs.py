@@ -40,43 +40,43 @@ from kernel.sdk import Caller, Page, Platform, Unit, Unprocessable, utc_now
 _MOST_WORSE = 50
 
 
-async def create(caller: Caller, wanted: RunCreate) -> RunOut:
+async def create(caller: Caller, request: RunCreate) -> RunOut:
     """Begin a run. Raises SetNotFound, NotOwner, NothingToAsk, Unprocessable for an unknown method."""
-    _check_methods(caller.platform, wanted.configurations)
+    _check_methods(caller.platform, request.configurations)
     sight = await sight_of(caller)
 
     def write(unit: Unit) -> RunOut:
-        found = sight.own_set(unit.session, wanted.set_id)
+        question_set = sight.own_set(unit.session, request.set_id)
         last = unit.session.scalar(
-            select(func.max(EvaluationQuestion.id)).where(EvaluationQuestion.set_id == found.id)
+            select(func.max(EvaluationQuestion.id)).where(EvaluationQuestion.set_id == question_set.id)
         )
         if last is None:
             raise NothingToAsk()
-        made = Run(
+        run = Run(
             id=str(uuid.uuid4()),
-            set_id=found.id,
-            knowledge_base_id=found.knowledge_base_id,
+            set_id=question_set.id,
+            knowledge_base_id=question_set.knowledge_base_id,
             account_id=caller.id,
-            configurations=[one.model_dump() for one in wanted.configurations],
+            configurations=[one.model_dump() for one in request.configurations],
             last_question=last,
             status="running",
             created_at=utc_now(),
         )
-        payload = RunPayload(run_id=made.id)
-        made.job_id = unit.enqueue(RUN, payload, owner_id=caller.id, subject=made.id)
-        unit.session.add(made)
+        payload = RunPayload(run_id=run.id)
+        run.job_id = unit.enqueue(RUN, payload, owner_id=caller.id, subject=run.id)
+        unit.session.add(run)
         unit.session.flush()
-        return _out(unit.session, sight, made)
+        return _out(unit.session, sight, run)
 
     return await caller.platform.database.write(write)
 
 
-def _check_methods(platform: Platform, wanted: list[Configuration]) -> None:
-    known = platform.hooks.ask_now(rag.list_methods, platform=platform) or ()
-    for at, one in enumerate(wanted):
-        if one.method not in known:
+def _check_methods(platform: Platform, configurations: list[Configuration]) -> None:
+    methods = platform.hooks.ask_now(rag.list_methods, platform=platform) or ()
+    for at, configuration in enumerate(configurations):
+        if configuration.method not in methods:
             place = ("body", "configurations", at, "method")
-            raise Unprocessable.field(place, f"must be one of {', '.join(known)}", one.method)
+            raise Unprocessable.field(place, f"must be one of {', '.join(methods)}", configuration.method)
 
 
 async def list_page(caller: Caller, query: OfBase) -> Page[RunOut]:
@@ -84,10 +84,10 @@ async def list_page(caller: Caller, query: OfBase) -> Page[RunOut]:
     sight = await sight_of(caller)
 
     def read(session: Session) -> Page[RunOut]:
-        seen = sight.of_base(Run.knowledge_base_id, query.knowledge_base_id)
-        ordered = select(Run).where(seen).order_by(Run.created_at.desc(), Run.id)
+        visible = sight.of_base(Run.knowledge_base_id, query.knowledge_base_id)
+        ordered = select(Run).where(visible).order_by(Run.created_at.desc(), Run.id)
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
-        total = session.scalar(select(func.count()).select_from(Run).where(seen)) or 0
+        total = session.scalar(select(func.count()).select_from(Run).where(visible)) or 0
         return Page(items=_outs(session, sight, rows), total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
@@ -98,12 +98,12 @@ async def get(caller: Caller, run_id: str) -> RunDetail:
     sight = await sight_of(caller)
 
     def read(session: Session) -> tuple[RunOut, Run, dict[int, dict[str, dict[str, Any]]]]:
-        found = sight.run_of(session, run_id)
-        return _out(session, sight, found), found, load(session, run_id, sight.questions)
+        run = sight.run_of(session, run_id)
+        return _out(session, sight, run), run, load(session, run_id, sight.questions)
 
-    out, found, results = await caller.platform.database.read(read)
-    summaries = await asyncio.to_thread(summarize, configurations_of(found), results)
-    return RunDetail(**out.model_dump(), summaries=summaries, choices=found.choices)
+    out, run, results = await caller.platform.database.read(read)
+    summaries = await asyncio.to_thread(summarize, configurations_of(run), results)
+    return RunDetail(**out.model_dump(), summaries=summaries, choices=run.choices)
 
 
 async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[ResultOut]:
@@ -131,8 +131,8 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
             )
             for row in rows
         ]
-        seen = select(EvaluationQuestion.id).where(sight.questions)
-        counted = select(func.count()).select_from(Result).where(of, Result.question_id.in_(seen))
+        readable = select(EvaluationQuestion.id).where(sight.questions)
+        counted = select(func.count()).select_from(Result).where(of, Result.question_id.in_(readable))
         total = session.scalar(counted) or 0
         return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -153,7 +153,7 @@ async def compare(caller: Caller, run_id: str, query: CompareQuery) -> Compariso
 
     def read(session: Session) -> tuple[Configuration, Configuration, ByQuestion, ByQuestion]:
         mine, theirs = sight.run_of(session, run_id), sight.run_of(session, query.other)
-        now, before = (load(session, one.id, sight.questions) for one in (mine, theirs))
+        now, before = (load(session, run.id, sight.questions) for run in (mine, theirs))
         return (
             _at(mine, query.configuration, "configuration"),
             _at(theirs, query.other_configuration, "other_configuration"),
@@ -161,9 +161,9 @@ async def compare(caller: Caller, run_id: str, query: CompareQuery) -> Compariso
             before.get(query.other_configuration, {}),
         )
 
-    one, other, now, before = await caller.platform.database.read(read)
+    configuration, other, now, before = await caller.platform.database.read(read)
     return Comparison(
-        configuration=one,
+        configuration=configuration,
         other_configuration=other,
         differences=await asyncio.to_thread(differences, now, before),
         worse=_worse(now, before),
@@ -179,13 +179,13 @@ def _at(run: Run, position: int, field: str) -> Configuration:
 
 
 def _worse(now: ByQuestion, before: ByQuestion) -> list[Worse]:
-    def fall(one: str) -> float:
-        return (before[one]["quality"] or 0.0) - (now[one]["quality"] or 0.0)
+    def fall(question: str) -> float:
+        return (before[question]["quality"] or 0.0) - (now[question]["quality"] or 0.0)
 
-    fallen = [one for one in now.keys() & before.keys() if fall(one) > 0]
+    fallen = [question for question in now.keys() & before.keys() if fall(question) > 0]
     return [
-        Worse(question=one, before=_values(before[one]), now=_values(now[one]))
-        for one in sorted(fallen, key=lambda one: (-fall(one), one))[:_MOST_WORSE]
+        Worse(question=question, before=_values(before[question]), now=_values(now[question]))
+        for question in sorted(fallen, key=lambda question: (-fall(question), question))[:_MOST_WORSE]
     ]
 
 
@@ -213,7 +213,7 @@ def _outs(session: Session, sight: EvaluationSight, runs: Sequence[Run]) -> list
         .group_by(Run.id)
     )
     done = dict(session.execute(results).all())
-    asked = dict(session.execute(questions).all())
+    question_counts = dict(session.execute(questions).all())
     return [
         RunOut(
             id=run.id,
@@ -223,7 +223,7 @@ def _outs(session: Session, sight: EvaluationSight, runs: Sequence[Run]) -> list
             error=run.error,
             job_id=run.job_id,
             done=done.get(run.id, 0),
-            total=asked.get(run.id, 0) * len(run.configurations),
+            total=question_counts.get(run.id, 0) * len(run.configurations),
             created_at=run.created_at,
             finished_at=run.finished_at,
         )

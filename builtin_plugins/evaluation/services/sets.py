@@ -39,22 +39,22 @@ _MOST_DOCUMENTS = 200
 _MOST_PASSAGES = 2000  # per document
 
 
-async def create(caller: Caller, wanted: SetCreate) -> SetOut:
+async def create(caller: Caller, request: SetCreate) -> SetOut:
     """A new set of a knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
     sight = await sight_of(caller)
 
     def write(unit: Unit) -> SetOut:
-        sight.require_owner(unit.session, wanted.knowledge_base_id)
-        made = QuestionSet(
+        sight.require_owner(unit.session, request.knowledge_base_id)
+        question_set = QuestionSet(
             id=str(uuid.uuid4()),
-            knowledge_base_id=wanted.knowledge_base_id,
-            name=wanted.name,
+            knowledge_base_id=request.knowledge_base_id,
+            name=request.name,
             created_at=utc_now(),
         )
-        unit.session.add(made)
+        unit.session.add(question_set)
         unit.session.flush()
-        added = add_rows(unit, made.id, map(_row, wanted.questions))
-        return _out(made, added.question_count)
+        added = add_rows(unit, question_set.id, map(_row, request.questions))
+        return _out(question_set, added.question_count)
 
     return await caller.platform.database.write(write)
 
@@ -64,12 +64,12 @@ async def list_page(caller: Caller, query: OfBase) -> Page[SetOut]:
     sight = await sight_of(caller)
 
     def read(session: Session) -> Page[SetOut]:
-        seen = sight.of_base(QuestionSet.knowledge_base_id, query.knowledge_base_id)
-        ordered = select(QuestionSet).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
+        visible = sight.of_base(QuestionSet.knowledge_base_id, query.knowledge_base_id)
+        ordered = select(QuestionSet).where(visible).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
-        total = session.scalar(select(func.count()).select_from(QuestionSet).where(seen)) or 0
-        counts = _counts(session, sight, [found.id for found in rows])
-        items = [_out(found, counts.get(found.id, 0)) for found in rows]
+        total = session.scalar(select(func.count()).select_from(QuestionSet).where(visible)) or 0
+        counts = _counts(session, sight, [question_set.id for question_set in rows])
+        items = [_out(question_set, counts.get(question_set.id, 0)) for question_set in rows]
         return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
@@ -80,8 +80,8 @@ async def get(caller: Caller, set_id: str) -> SetOut:
     sight = await sight_of(caller)
 
     def read(session: Session) -> SetOut:
-        found = sight.set_of(session, set_id)
-        return _out(found, _count(session, sight, set_id))
+        question_set = sight.set_of(session, set_id)
+        return _out(question_set, _count(session, sight, set_id))
 
     return await caller.platform.database.read(read)
 
@@ -119,14 +119,14 @@ async def remove_question(caller: Caller, set_id: str, question_id: int) -> None
 
     def write(unit: Unit) -> None:
         sight.own_set(unit.session, set_id)
-        found = unit.session.scalar(
+        question = unit.session.scalar(
             select(EvaluationQuestion).where(
                 EvaluationQuestion.id == question_id, EvaluationQuestion.set_id == set_id, sight.questions
             )
         )
-        if found is None:
+        if question is None:
             raise QuestionNotFound()
-        unit.session.delete(found)
+        unit.session.delete(question)
 
     await caller.platform.database.write(write)
 
@@ -137,57 +137,59 @@ async def check_own(caller: Caller, set_id: str) -> None:
     await caller.platform.database.read(lambda session: sight.own_set(session, set_id) and None)
 
 
-async def add(caller: Caller, set_id: str, wanted: Sequence[QuestionIn]) -> Added:
+async def add(caller: Caller, set_id: str, entries: Sequence[QuestionIn]) -> Added:
     """Add questions to a set. Raises SetNotFound, NotOwner, Conflict where they are too many."""
     sight = await sight_of(caller)
 
     def write(unit: Unit) -> Added:
         sight.own_set(unit.session, set_id)
-        return add_rows(unit, set_id, map(_row, wanted))
+        return add_rows(unit, set_id, map(_row, entries))
 
     return await caller.platform.database.write(write)
 
 
-async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
+async def generate(caller: Caller, set_id: str, request: Generate) -> Generated:
     """Add questions made from the documents, spread evenly over them. Raises SetNotFound, NotOwner, Conflict.
 
     Documents deleted meanwhile yield none.
     """
     sight = await sight_of(caller)
-    found = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
-    made, degraded = await _made(caller, found.knowledge_base_id, wanted)
+    question_set = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
+    drafts, degraded = await _draft_questions(caller, question_set.knowledge_base_id, request)
 
     def write(unit: Unit) -> Added:
         base = sight.own_set(unit.session, set_id).knowledge_base_id
-        rows = of_kept_documents(caller.platform, unit, base, map(_generated, made))
+        rows = of_kept_documents(caller.platform, unit, base, map(_generated, drafts))
         return add_rows(unit, set_id, rows)
 
     added = await caller.platform.database.write(write)
     return Generated(**added.model_dump(), degraded=degraded or None)
 
 
-async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[DraftQuestion], list[str]]:
+async def _draft_questions(
+    caller: Caller, base: str, request: Generate
+) -> tuple[list[DraftQuestion], list[str]]:
     """At most `limit` questions, round-robin over the documents; and what went wrong."""
     by_rules: list[list[DraftQuestion]] = []
     texts: list[Sequence[rag.Passage]] = []
     documents = await _documents(caller, base)
     for document in documents:
         passages = await _passages(caller.platform, base, document.document_id)
-        make = partial(_first, document, passages, wanted.limit)
+        make = partial(_first, document, passages, request.limit)
         by_rules.append(await asyncio.to_thread(make))
         texts.append(passages)
-    made: list[DraftQuestion] = []
+    drafts: list[DraftQuestion] = []
     degraded: list[str] = []
-    if wanted.with_model:
+    if request.with_model:
         ids = [document.document_id for document in documents]
         of_documents = [
             [(one, passage) for passage in passages] for one, passages in zip(ids, texts, strict=True)
         ]
         spread = _by_turns(of_documents)
-        made, degraded = await ask_model(caller.platform, wanted.llm_model, spread, wanted.limit)
-    asked = {one.passage_id for one in made}
-    rest = [one for one in _by_turns(by_rules) if one.passage_id not in asked]
-    return [*made, *rest][: wanted.limit], degraded
+        drafts, degraded = await ask_model(caller.platform, request.llm_model, spread, request.limit)
+    passage_ids = {one.passage_id for one in drafts}
+    rest = [one for one in _by_turns(by_rules) if one.passage_id not in passage_ids]
+    return [*drafts, *rest][: request.limit], degraded
 
 
 def _by_turns(lists: Sequence[Sequence[T]]) -> list[T]:
@@ -201,20 +203,20 @@ def _first(document: rag.DocumentEntry, passages: Sequence[rag.Passage], limit: 
 
 async def _documents(caller: Caller, base: str) -> list[rag.DocumentEntry]:
     """The first documents of a knowledge base, oldest first."""
-    found: list[rag.DocumentEntry] = []
+    documents: list[rag.DocumentEntry] = []
     offset = 0
-    while len(found) < _MOST_DOCUMENTS:
+    while len(documents) < _MOST_DOCUMENTS:
         spec = rag.list_documents
         page = await caller.platform.hooks.ask(spec, caller=caller, limit=_PAGE, offset=offset)
-        found += [one for one in page or () if one.knowledge_base_id == base]
+        documents += [one for one in page or () if one.knowledge_base_id == base]
         if not page or len(page) < _PAGE:
             break
         offset += _PAGE
-    return found[:_MOST_DOCUMENTS]
+    return documents[:_MOST_DOCUMENTS]
 
 
 async def _passages(platform: Platform, base: str, document: str) -> Sequence[rag.Passage]:
-    found = await platform.hooks.ask(
+    part = await platform.hooks.ask(
         rag.read_passages,
         platform=platform,
         knowledge_base_id=base,
@@ -222,41 +224,41 @@ async def _passages(platform: Platform, base: str, document: str) -> Sequence[ra
         limit=_MOST_PASSAGES,
         offset=0,
     )
-    return found.passages if found is not None else ()
+    return part.passages if part is not None else ()
 
 
-def _row(wanted: QuestionIn) -> EvaluationQuestion:
-    return EvaluationQuestion(**wanted.model_dump(), origin="uploaded")
+def _row(question: QuestionIn) -> EvaluationQuestion:
+    return EvaluationQuestion(**question.model_dump(), origin="uploaded")
 
 
-def _generated(made: DraftQuestion) -> EvaluationQuestion:
+def _generated(draft: DraftQuestion) -> EvaluationQuestion:
     return EvaluationQuestion(
-        question=made.question,
+        question=draft.question,
         documents=[],
-        passages=[made.passage_id],
-        answers=list(made.answers),
+        passages=[draft.passage_id],
+        answers=list(draft.answers),
         unanswerable=False,
         origin="generated",
-        document_id=made.document_id,
+        document_id=draft.document_id,
     )
 
 
 def add_rows(unit: Unit, set_id: str, rows: Iterable[EvaluationQuestion]) -> Added:
     """Add questions whose text the set doesn't have yet."""
     unit.lock(f"evaluation:{set_id}")
-    known = set(
+    texts = set(
         unit.session.scalars(select(EvaluationQuestion.question).where(EvaluationQuestion.set_id == set_id))
     )
-    before = len(known)
+    before = len(texts)
     for row in rows:
-        if row.question not in known:
-            known.add(row.question)
+        if row.question not in texts:
+            texts.add(row.question)
             row.set_id = set_id
             unit.session.add(row)
             unit.session.flush()  # ids in the order of the file
-    if len(known) > MOST_QUESTIONS:
+    if len(texts) > MOST_QUESTIONS:
         raise Conflict(f"A set has at most {MOST_QUESTIONS} questions")
-    return Added(added=len(known) - before, question_count=len(known))
+    return Added(added=len(texts) - before, question_count=len(texts))
 
 
 def _count(session: Session, sight: EvaluationSight, set_id: str) -> int:

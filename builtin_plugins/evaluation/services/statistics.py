@@ -28,11 +28,11 @@ def intervals(columns: Iterable[Sequence[float]]) -> list[tuple[float, float]]:
     by_length: dict[int, list[int]] = {}
     for at, table in enumerate(tables):
         by_length.setdefault(len(table), []).append(at)
-    found: dict[int, tuple[float, float]] = {}
+    by_column: dict[int, tuple[float, float]] = {}
     for places in by_length.values():
         bounds = _bounds(np.stack([tables[at] for at in places], axis=1))
-        found |= {at: (float(low), float(high)) for at, (low, high) in zip(places, bounds.T, strict=True)}
-    return [found[at] for at in range(len(tables))]
+        by_column |= {at: (float(low), float(high)) for at, (low, high) in zip(places, bounds.T, strict=True)}
+    return [by_column[at] for at in range(len(tables))]
 
 
 def _bounds(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -57,10 +57,10 @@ def paired_p(differences: Sequence[float]) -> float:
     numbers = numbers[numbers != 0]
     if not len(numbers):
         return 1.0
-    seen, random, extreme = abs(numbers.sum()) - 1e-12, np.random.default_rng(_SEED), 0
+    observed, random, extreme = abs(numbers.sum()) - 1e-12, np.random.default_rng(_SEED), 0
     for rows in _batches(_FLIPS, len(numbers)):
         signs = random.integers(0, 2, (rows, len(numbers)), dtype=np.int8) * 2 - 1
-        extreme += int((np.abs(signs @ numbers) >= seen).sum())
+        extreme += int((np.abs(signs @ numbers) >= observed).sum())
     return (extreme + 1) / (_FLIPS + 1)
 
 

@@ -32,11 +32,11 @@ def load(
         .where(Result.run_id == run_id, true() if questions is None else questions)
         .order_by(Result.question_id)
     )
-    found: dict[int, dict[str, dict[str, Any]]] = {}
+    results: dict[int, dict[str, dict[str, Any]]] = {}
     for row in session.execute(query).mappings():
         values = {name: row[name] for name in (*_TEXTS, *MEASURES)}
-        found.setdefault(row["configuration"], {})[row["question"]] = values
-    return found
+        results.setdefault(row["configuration"], {})[row["question"]] = values
+    return results
 
 
 def configurations_of(run: Run) -> list[Configuration]:
@@ -62,15 +62,15 @@ def summarize(
 
 
 def _measures(tables: Sequence[Sequence[Values]]) -> list[dict[str, Measure]]:
-    found: list[dict[str, Measure]] = [{} for _ in tables]
+    measures: list[dict[str, Measure]] = [{} for _ in tables]
     columns = {(at, name): _column(rows, name) for at, rows in enumerate(tables) for name in MEASURES}
     columns = {place: values for place, values in columns.items() if values}
     for ((at, name), values), (low, high) in zip(columns.items(), intervals(columns.values()), strict=True):
         mean = sum(values) / len(values)
-        found[at][usual_name(name)] = Measure(
+        measures[at][usual_name(name)] = Measure(
             mean=_short(mean), low=_short(low), high=_short(high), questions=len(values)
         )
-    return found
+    return measures
 
 
 def _column(rows: Sequence[Values], name: str) -> list[float]:

@@ -28,10 +28,10 @@ async def retrieve(caller: Caller, request: schemas.RetrieveRequest) -> schemas.
     """Find entities related to those that the query names."""
     started = time.perf_counter()
     sight = await sight_of(caller)
-    found = await caller.platform.database.read(_related, sight, request)
+    related = await caller.platform.database.read(_related, sight, request)
     took = round((time.perf_counter() - started) * 1000, 2)
     return schemas.Retrieved(
-        query=request.query, related_entities=found, entity_count=len(found), retrieval_time_ms=took
+        query=request.query, related_entities=related, entity_count=len(related), retrieval_time_ms=took
     )
 
 
@@ -43,25 +43,25 @@ def _related(
         return []
     keys = entities.names_of(named)
     reached = reach(session, sight, keys, request.traversal_depth, request.limit)
-    known = describe(session, sight, {one.key for one in reached})
+    by_key = describe(session, sight, {one.key for one in reached})
     return [
         schemas.RelatedEntity(
-            text=known[one.key].name,
-            label=known[one.key].label,
+            text=by_key[one.key].name,
+            label=by_key[one.key].label,
             predicate=one.predicate,
             type=one.kind,
         )
         for one in reached
-        if one.key in known
+        if one.key in by_key
     ]
 
 
 async def search(caller: Caller, request: schemas.SearchRequest) -> schemas.EntitiesFound:
     """Entities by name."""
     sight = await sight_of(caller)
-    found = await caller.platform.database.read(entities.search, sight, request.query, request.limit)
-    shown = [_entity(one) for one in found]
-    return schemas.EntitiesFound(query=request.query, entities=shown, entity_count=len(shown))
+    entities_found = await caller.platform.database.read(entities.search, sight, request.query, request.limit)
+    rendered = [_entity(one) for one in entities_found]
+    return schemas.EntitiesFound(query=request.query, entities=rendered, entity_count=len(rendered))
 
 
 async def context(caller: Caller, request: schemas.ContextRequest) -> schemas.EntityContext:
@@ -91,11 +91,11 @@ def _entity(entity: KnownEntity) -> schemas.EntityOut:
 
 
 def _neighbors(session: Session, sight: GraphSight, reached: Sequence[Reached]) -> list[schemas.Neighbor]:
-    known = describe(session, sight, {one.key for one in reached})
+    by_key = describe(session, sight, {one.key for one in reached})
     return [
-        schemas.Neighbor(text=known[one.key].name, label=known[one.key].label, predicate=one.predicate)
+        schemas.Neighbor(text=by_key[one.key].name, label=by_key[one.key].label, predicate=one.predicate)
         for one in reached
-        if one.key in known
+        if one.key in by_key
     ]
 
 
@@ -168,15 +168,15 @@ async def stats(caller: Caller) -> schemas.Stats:
 def _stats(session: Session, sight: GraphSight) -> schemas.Stats:
     documents = session.scalar(select(func.count()).select_from(Graph).where(sight.condition)) or 0
     related = select(func.count()).select_from(Relation).where(Relation.graph_id.in_(sight.graphs))
-    seen = Entity.graph_id.in_(sight.graphs)
-    found = session.scalar(select(func.count(distinct(Entity.key))).where(seen)) or 0
+    is_visible = Entity.graph_id.in_(sight.graphs)
+    entity_count = session.scalar(select(func.count(distinct(Entity.key))).where(is_visible)) or 0
     counted = func.count(distinct(Entity.key))
-    types = select(Entity.label, counted).where(seen).group_by(Entity.label).order_by(Entity.label)
+    types = select(Entity.label, counted).where(is_visible).group_by(Entity.label).order_by(Entity.label)
     return schemas.Stats(
-        nodes=documents + found,
+        nodes=documents + entity_count,
         relationships=session.scalar(related) or 0,
         documents=documents,
-        entities=found,
+        entities=entity_count,
         entity_types={row[0]: row[1] for row in session.execute(types)},
     )
 
@@ -193,7 +193,7 @@ def _listed(session: Session, sight: GraphSight, query: schemas.DocumentsQuery) 
         where &= Graph.knowledge_base_id == query.kb_id
     count = session.scalar(select(func.count()).select_from(Graph).where(where)) or 0
     ordered = select(Graph).where(where).order_by(Graph.created_at.desc(), Graph.id.desc())
-    shown = [
+    documents_out = [
         schemas.GraphDocumentOut(
             id=row.document_id,
             title=row.title,
@@ -204,4 +204,4 @@ def _listed(session: Session, sight: GraphSight, query: schemas.DocumentsQuery) 
         )
         for row in session.scalars(ordered.limit(query.limit).offset(query.offset))
     ]
-    return schemas.GraphDocuments(documents=shown, count=count)
+    return schemas.GraphDocuments(documents=documents_out, count=count)

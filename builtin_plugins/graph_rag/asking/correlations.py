@@ -41,8 +41,8 @@ async def correlate(caller: Caller, request: schemas.CorrelateRequest) -> schema
     Raises GraphNotFound, EntityNotFound.
     """
     sight = await sight_of(caller)
-    found = await caller.platform.database.snapshot(_correlate, sight, request)
-    return schemas.Correlations(items=found, total=len(found))
+    correlations = await caller.platform.database.snapshot(_correlate, sight, request)
+    return schemas.Correlations(items=correlations, total=len(correlations))
 
 
 def _correlate(
@@ -50,15 +50,15 @@ def _correlate(
 ) -> list[schemas.Correlation]:
     if request.entity is not None:
         return _of_entity(session, sight, request.entity, request)
-    wanted = None
+    graph_ids = None
     if request.document_id is not None:
         named = select(Graph.id).where(sight.condition, Graph.document_id == request.document_id)
-        wanted = set(session.scalars(named))
-        if not wanted:
+        graph_ids = set(session.scalars(named))
+        if not graph_ids:
             raise GraphNotFound()
-    pairs = _pairs(session, sight, wanted)
-    kept = [pair for pair in pairs if pair.score >= request.min_score][: request.limit]
-    return _correlations(session, kept)
+    pairs = _pairs(session, sight, graph_ids)
+    best = [pair for pair in pairs if pair.score >= request.min_score][: request.limit]
+    return _correlations(session, best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +69,28 @@ class _Pair:
     shared: Sequence[str]
 
 
-def _pairs(session: Session, sight: GraphSight, wanted: set[int] | None) -> list[_Pair]:
-    """Pairs of documents that share something, the strongest first; of `wanted` with others, if given.
+def _pairs(session: Session, sight: GraphSight, graph_ids: set[int] | None) -> list[_Pair]:
+    """Pairs of documents that share something, the strongest first; of `graph_ids` with others, if given.
 
-    Compares `wanted` and the newest documents. This may take seconds, but doesn't block the event loop.
+    Compares `graph_ids` and the newest documents. This may take seconds, but doesn't block the event loop.
     """
     newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
-    graphs = {*session.scalars(newest), *(wanted or ())}
-    told = Entity.label.not_in(_CHANCE)
-    among = or_(Entity.graph_id.in_(newest), Entity.graph_id.in_(wanted or ()))
-    rows = session.execute(select(Entity.graph_id, Entity.key).where(among, told))
-    return off_the_loop(lambda: _scored(_named(graphs, rows), wanted))
+    graphs = {*session.scalars(newest), *(graph_ids or ())}
+    is_telling = Entity.label.not_in(_CHANCE)
+    among = or_(Entity.graph_id.in_(newest), Entity.graph_id.in_(graph_ids or ()))
+    rows = session.execute(select(Entity.graph_id, Entity.key).where(among, is_telling))
+    return off_the_loop(lambda: _scored(_named(graphs, rows), graph_ids))
 
 
 def _named(graphs: Iterable[int], rows: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
     """The entities that each document names."""
-    found: dict[int, set[str]] = {graph: set() for graph in graphs}
+    keys_by_graph: dict[int, set[str]] = {graph: set() for graph in graphs}
     for graph_id, key in rows:
-        found.setdefault(graph_id, set()).add(key)
-    return found
+        keys_by_graph.setdefault(graph_id, set()).add(key)
+    return keys_by_graph
 
 
-def _scored(named: Mapping[int, set[str]], wanted: set[int] | None) -> list[_Pair]:
+def _scored(named: Mapping[int, set[str]], graph_ids: set[int] | None) -> list[_Pair]:
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for graph_id in sorted(named):
         for key in named[graph_id]:
@@ -102,21 +102,21 @@ def _scored(named: Mapping[int, set[str]], wanted: set[int] | None) -> list[_Pai
     for key in sorted(holders):
         graphs = holders[key]
         if 2 <= len(graphs) <= max(_COMMONEST, 2):
-            for pair in _wanted_pairs(graphs, wanted):
+            for pair in _graph_pairs(graphs, graph_ids):
                 shared[pair].append(key)
-    found = []
+    pairs = []
     for (source, target), keys in shared.items():
         score = math.fsum(worth[key] for key in keys) / math.sqrt(lengths[source] * lengths[target])
         best = sorted(keys, key=lambda key: (-worth[key], key))
-        found.append(_Pair(source, target, round(score, 4), best))
-    return sorted(found, key=lambda pair: (-pair.score, pair.source, pair.target))
+        pairs.append(_Pair(source, target, round(score, 4), best))
+    return sorted(pairs, key=lambda pair: (-pair.score, pair.source, pair.target))
 
 
-def _wanted_pairs(graphs: Sequence[int], wanted: set[int] | None) -> Iterable[tuple[int, int]]:
-    if wanted is None:
+def _graph_pairs(graphs: Sequence[int], graph_ids: set[int] | None) -> Iterable[tuple[int, int]]:
+    if graph_ids is None:
         return combinations(graphs, 2)
-    mine = [graph for graph in graphs if graph in wanted]
-    return ((one, other) for one in mine for other in graphs if other not in wanted)
+    mine = [graph for graph in graphs if graph in graph_ids]
+    return ((one, other) for one in mine for other in graphs if other not in graph_ids)
 
 
 def _correlations(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation]:
@@ -129,17 +129,17 @@ def _correlations(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Corr
     names = _names(session, {(pair.source, key) for pair in pairs for key in pair.shared[:_NAMED]})
 
     def evidence(graph: int, key: str) -> schemas.Evidence | None:
-        shown = passages.get(places[graph, key])
-        sentence = shown.sentence(key) if shown else None
-        if shown is None or sentence is None:
+        passage = passages.get(places[graph, key])
+        sentence = passage.sentence(key) if passage else None
+        if passage is None or sentence is None:
             return None
-        return schemas.Evidence(document_id=shown.document_id, title=shown.title, snippet=sentence)
+        return schemas.Evidence(document_id=passage.document_id, title=passage.title, snippet=sentence)
 
-    found = []
+    correlations = []
     for pair in pairs:
         sentences = (evidence(graph, key) for key in pair.shared[:_SHOWN] for graph in _ends(pair))
         once = {(one.document_id, one.snippet): one for one in sentences if one is not None}
-        found.append(
+        correlations.append(
             schemas.Correlation(
                 source=documents[pair.source],
                 target=documents[pair.target],
@@ -149,15 +149,15 @@ def _correlations(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Corr
                 shared=[names[pair.source, key] for key in pair.shared[:_NAMED]],
             )
         )
-    return found
+    return correlations
 
 
 def _ends(pair: _Pair) -> tuple[int, int]:
     return pair.source, pair.target
 
 
-def _names(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
-    pairs = set(wanted)
+def _names(session: Session, ends: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
+    pairs = set(ends)
     graphs = {graph for graph, _ in pairs}
     query = select(Entity.graph_id, Entity.key, Entity.name).where(Entity.graph_id.in_(graphs))
     rows = session.execute(query)
@@ -182,16 +182,16 @@ def _of_entity(
     own = math.fsum(row.weight for row in rows)
     scores = {key: round(min(1.0, weights[key] / math.sqrt(own * totals[key])), 4) for key in weights}
     best = sorted(scores, key=lambda key: (-scores[key], key))
-    kept = [key for key in best if scores[key] >= request.min_score][: request.limit]
-    known = entities.describe(session, sight, kept)
-    passages = passages_at(session, [PassagePlace(first[key].graph_id, first[key].position) for key in kept])
+    keys = [key for key in best if scores[key] >= request.min_score][: request.limit]
+    by_key = entities.describe(session, sight, keys)
+    passages = passages_at(session, [PassagePlace(first[key].graph_id, first[key].position) for key in keys])
 
     def render(key: str) -> schemas.Correlation:
         row = first[key]
-        shown = passages[PassagePlace(row.graph_id, row.position)]
-        snippet = around(shown.text, row.start, row.end)
-        evidence = schemas.Evidence(document_id=shown.document_id, title=shown.title, snippet=snippet)
-        name, score = known[key].name, scores[key]
+        passage = passages[PassagePlace(row.graph_id, row.position)]
+        snippet = around(passage.text, row.start, row.end)
+        evidence = schemas.Evidence(document_id=passage.document_id, title=passage.title, snippet=snippet)
+        name, score = by_key[key].name, scores[key]
         return schemas.Correlation(
             source=entity.name,
             target=name,
@@ -201,7 +201,7 @@ def _of_entity(
             shared=[],
         )
 
-    return [render(key) for key in kept]
+    return [render(key) for key in keys]
 
 
 def _around(session: Session, sight: GraphSight, keys: Iterable[str]) -> Sequence[Relation]:
@@ -213,14 +213,14 @@ def _around(session: Session, sight: GraphSight, keys: Iterable[str]) -> Sequenc
 
 def _totals(session: Session, sight: GraphSight, keys: Iterable[str]) -> Mapping[str, float]:
     """The total weight of each entity's relations."""
-    wanted = list(keys)
-    found: defaultdict[str, float] = defaultdict(float)
+    all_keys = list(keys)
+    totals: defaultdict[str, float] = defaultdict(float)
     for side in (Relation.subject, Relation.object):
         query = (
             select(side, func.sum(Relation.weight))
-            .where(sight.sees(Relation.graph_id), side.in_(wanted))
+            .where(sight.sees(Relation.graph_id), side.in_(all_keys))
             .group_by(side)
         )
         for key, weight in session.execute(query):
-            found[key] += float(weight)
-    return found
+            totals[key] += float(weight)
+    return totals

@@ -35,41 +35,43 @@ def named_in(session: Session, sight: GraphSight, query: str) -> list[KnownEntit
     spans = _spans(query)
     names = {key for _, _, key in spans}
     targets = _targets(session, sight, names)
-    known = describe(session, sight, {key for keys in targets.values() for key in keys} | names)
-    found: list[KnownEntity] = []
-    taken: list[tuple[int, int]] = []
+    entities = describe(session, sight, {key for keys in targets.values() for key in keys} | names)
+    matches: list[KnownEntity] = []
+    occupied: list[tuple[int, int]] = []
     for start, end, key in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-        mine = [known[one] for one in sorted({key, *targets.get(key, ())}) if one in known]
-        if mine and not any(start < b and a < end for a, b in taken):
-            taken.append((start, end))
-            found.append(_merged(mine, at=start))
-    order = {id(one): place for one, place in zip(found, taken, strict=True)}
-    return _completed(session, sight, sorted(found, key=lambda one: order[id(one)])[:MOST_NAMED])
+        mine = [entities[name] for name in sorted({key, *targets.get(key, ())}) if name in entities]
+        if mine and not any(start < b and a < end for a, b in occupied):
+            occupied.append((start, end))
+            matches.append(_merged(mine, at=start))
+    order = {id(match): place for match, place in zip(matches, occupied, strict=True)}
+    return _completed(session, sight, sorted(matches, key=lambda match: order[id(match)])[:MOST_NAMED])
 
 
 def search(session: Session, sight: GraphSight, query: str, limit: int) -> list[KnownEntity]:
     """Entities whose names contain the query, or that it names: exact matches first, then prefixes."""
-    wanted = key_of(query) or folded(query).strip()
+    text = key_of(query) or folded(query).strip()
     names = {key for _, _, key in _spans(query)}
     match: ColumnElement[bool] = Entity.key.in_(names)
-    if wanted:
-        match |= Entity.key.contains(wanted, autoescape=True)
+    if text:
+        match |= Entity.key.contains(text, autoescape=True)
     counted = func.sum(Entity.mentions)
     rows = (
         select(Entity.key)
         .where(Entity.graph_id.in_(sight.graphs), match)
         .group_by(Entity.key)
-        .order_by((Entity.key == wanted).desc(), counted.desc(), Entity.key)
+        .order_by((Entity.key == text).desc(), counted.desc(), Entity.key)
         .limit(_MOST_ROWS)
     )
-    known = describe(session, sight, session.scalars(rows).all())
-    return sorted(known.values(), key=lambda one: (_rank(one.key, wanted), -one.mentions, one.key))[:limit]
+    entities = describe(session, sight, session.scalars(rows).all())
+    return sorted(
+        entities.values(), key=lambda entity: (_rank(entity.key, text), -entity.mentions, entity.key)
+    )[:limit]
 
 
-def _rank(key: str, wanted: str) -> int:
-    if key == wanted:
+def _rank(key: str, text: str) -> int:
+    if key == text:
         return 0
-    return 1 if key.startswith(wanted) else 2 if wanted in key else 3
+    return 1 if key.startswith(text) else 2 if text in key else 3
 
 
 def describe(session: Session, sight: GraphSight, keys: Collection[str]) -> dict[str, KnownEntity]:
@@ -81,22 +83,22 @@ def describe(session: Session, sight: GraphSight, keys: Collection[str]) -> dict
         .group_by(Entity.key, Entity.name, Entity.label)
         .order_by(counted.desc(), Entity.name, Entity.label)
     )
-    found: dict[str, KnownEntity] = {}
+    entities: dict[str, KnownEntity] = {}
     for row in session.execute(query):
-        one = found.get(row.key)
-        total = row.mentions + (one.mentions if one else 0)
-        first = one or KnownEntity(row.key, row.name, row.label, 0, frozenset({row.key}))
-        found[row.key] = KnownEntity(row.key, first.name, first.label, total, first.keys)
-    return found
+        entity = entities.get(row.key)
+        total = row.mentions + (entity.mentions if entity else 0)
+        first = entity or KnownEntity(row.key, row.name, row.label, 0, frozenset({row.key}))
+        entities[row.key] = KnownEntity(row.key, first.name, first.label, total, first.keys)
+    return entities
 
 
 def _targets(session: Session, sight: GraphSight, names: Collection[str]) -> dict[str, set[str]]:
     """The keys that these names are aliases of in any document."""
     query = select(Alias.alias, Alias.key).distinct()
-    found: dict[str, set[str]] = {}
+    keys_by_alias: dict[str, set[str]] = {}
     for alias, key in session.execute(query.where(sight.sees(Alias.graph_id), Alias.alias.in_(names))):
-        found.setdefault(alias, set()).add(key)
-    return found
+        keys_by_alias.setdefault(alias, set()).add(key)
+    return keys_by_alias
 
 
 def _completed(session: Session, sight: GraphSight, entities: Sequence[KnownEntity]) -> list[KnownEntity]:
@@ -126,18 +128,18 @@ def stood_for(session: Session, sight: GraphSight, keys: Collection[str]) -> dic
 
 
 def _abbreviations(sight: GraphSight) -> Select[str, str]:
-    shown = select(Alias.alias, Alias.key).distinct().where(sight.sees(Alias.graph_id))
-    return shown.where(Alias.reason == "abbreviation")
+    aliases = select(Alias.alias, Alias.key).distinct().where(sight.sees(Alias.graph_id))
+    return aliases.where(Alias.reason == "abbreviation")
 
 
 def find(session: Session, sight: GraphSight, text: str) -> KnownEntity | None:
     """The entity of that name, with all its other names."""
     keys = _keys_of(text)
     targets = _targets(session, sight, keys)
-    known = describe(session, sight, keys.union(*targets.values()))
-    mine = [known[one] for one in sorted(known)]
-    found = _completed(session, sight, [_merged(mine)] if mine else [])
-    return found[0] if found else None
+    entities = describe(session, sight, keys.union(*targets.values()))
+    mine = [entities[one] for one in sorted(entities)]
+    completed = _completed(session, sight, [_merged(mine)] if mine else [])
+    return completed[0] if completed else None
 
 
 def _keys_of(text: str) -> set[str]:
@@ -148,41 +150,41 @@ def _keys_of(text: str) -> set[str]:
 
 
 def _merged(entities: Sequence[KnownEntity], at: int = 0) -> KnownEntity:
-    best = min(entities, key=lambda one: (-one.mentions, one.key))
-    keys = frozenset(key for one in entities for key in one.keys)
-    return KnownEntity(best.key, best.name, best.label, sum(one.mentions for one in entities), keys)
+    best = min(entities, key=lambda entity: (-entity.mentions, entity.key))
+    keys = frozenset(key for entity in entities for key in entity.keys)
+    return KnownEntity(best.key, best.name, best.label, sum(entity.mentions for entity in entities), keys)
 
 
 def _spans(query: str) -> list[tuple[int, int, str]]:
     """All that could be a name: one to eight consecutive words, runs without spaces, dates and amounts."""
     words = _words(query)
-    found = [(span.start, span.end, span.key) for span in keyed(query)]
+    spans = [(span.start, span.end, span.key) for span in keyed(query)]
     for at in range(len(words)):
         for count in range(1, _LONGEST_NAME + 1):
             if at + count > len(words):
                 break
             start, end = words[at][0], words[at + count - 1][1]
             if key := key_of(query[start:end]):
-                found.append((start, end, key))
-    return found
+                spans.append((start, end, key))
+    return spans
 
 
 def _words(query: str) -> list[tuple[int, int]]:
     """The positions of words; in scripts without spaces between words, of each character."""
-    found: list[tuple[int, int]] = []
+    words: list[tuple[int, int]] = []
     start: int | None = None
     for at, char in enumerate(query):
         alone = _is_unspaced(char)
         if start is not None and (char.isspace() or alone):
-            found.append((start, at))
+            words.append((start, at))
             start = None
         if alone:
-            found.append((at, at + 1))
+            words.append((at, at + 1))
         elif start is None and not char.isspace():
             start = at
     if start is not None:
-        found.append((start, len(query)))
-    return found[:_MOST_WORDS]
+        words.append((start, len(query)))
+    return words[:_MOST_WORDS]
 
 
 def _is_unspaced(char: str) -> bool:

@@ -41,25 +41,25 @@ class TitledPassage:
 
 def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tuple[int, str], PassagePlace]:
     """Where a graph first names an entity, by graph and key. The caller must be able to see the graphs."""
-    wanted, found = sorted(set(pairs)), {}
-    for at in range(0, len(wanted), _AT_ONCE):
-        part = tuple_(Entity.graph_id, Entity.key).in_(wanted[at : at + _AT_ONCE])
+    keys, places = sorted(set(pairs)), {}
+    for at in range(0, len(keys), _AT_ONCE):
+        part = tuple_(Entity.graph_id, Entity.key).in_(keys[at : at + _AT_ONCE])
         for row in session.execute(select(Entity.graph_id, Entity.key, Entity.position).where(part)):
-            found[row.graph_id, row.key] = PassagePlace(row.graph_id, row.position)
-    return found
+            places[row.graph_id, row.key] = PassagePlace(row.graph_id, row.position)
+    return places
 
 
 def passages_at(session: Session, places: Iterable[PassagePlace]) -> Mapping[PassagePlace, TitledPassage]:
     """The passages at these places. The caller must be able to see the graphs."""
-    wanted = sorted({(place.graph_id, place.position) for place in places})
-    found: dict[PassagePlace, TitledPassage] = {}
-    for at in range(0, len(wanted), _AT_ONCE):
+    keys = sorted({(place.graph_id, place.position) for place in places})
+    passages: dict[PassagePlace, TitledPassage] = {}
+    for at in range(0, len(keys), _AT_ONCE):
         query = (
             select(GraphPassage, Graph.document_id, Graph.title)
             .join(Graph, Graph.id == GraphPassage.graph_id)
-            .where(tuple_(GraphPassage.graph_id, GraphPassage.position).in_(wanted[at : at + _AT_ONCE]))
+            .where(tuple_(GraphPassage.graph_id, GraphPassage.position).in_(keys[at : at + _AT_ONCE]))
         )
         for passage, document_id, title in session.execute(query):
             place = PassagePlace(passage.graph_id, passage.position)
-            found[place] = TitledPassage(document_id, title, passage.text, passage.mentions)
-    return found
+            passages[place] = TitledPassage(document_id, title, passage.text, passage.mentions)
+    return passages

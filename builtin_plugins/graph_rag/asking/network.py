@@ -29,10 +29,10 @@ def _network(session: Session, sight: GraphSight, query: schemas.NetworkQuery) -
     if query.kb_id is not None:
         graphs = graphs.where(Graph.knowledge_base_id == query.kb_id)
     counts = _most_named(session, graphs, query.limit)
-    known = describe(session, sight, set(counts))
-    places = {key: place for place, key in enumerate(key for key in counts if key in known)}
+    by_key = describe(session, sight, set(counts))
+    places = {key: place for place, key in enumerate(key for key in counts if key in by_key)}
     entities = [
-        schemas.NetworkEntity(text=known[key].name, label=known[key].label, documents=counts[key])
+        schemas.NetworkEntity(text=by_key[key].name, label=by_key[key].label, documents=counts[key])
         for key in places
     ]
     return schemas.Network(entities=entities, connections=_connections(session, graphs, places))

@@ -87,9 +87,9 @@ def _communities(edges: Sequence[Edge]) -> list[_Community]:
         graph.add_edge(subject, target, weight=before + weight)
     weights = {key: float(weight) for key, weight in graph.degree(weight="weight")}
     groups = networkx.community.louvain_communities(graph, seed=_SEED) if edges else []
-    found = [sorted(group, key=lambda key: (-weights[key], key)) for group in groups]
-    found.sort(key=lambda group: (-sum(weights[key] for key in group), group[0]))
-    return [_Community({key: weights[key] for key in group}) for group in found]
+    ranked = [sorted(group, key=lambda key: (-weights[key], key)) for group in groups]
+    ranked.sort(key=lambda group: (-sum(weights[key] for key in group), group[0]))
+    return [_Community({key: weights[key] for key in group}) for group in ranked]
 
 
 def _topics(
@@ -98,20 +98,20 @@ def _topics(
     where = sight.condition
     if request.kb_id is not None:
         where &= Graph.knowledge_base_id == request.kb_id
-    known = describe(session, sight, {key for one in communities for key in one.members[:_NAMED]})
+    by_key = describe(session, sight, {key for group in communities for key in group.members[:_NAMED]})
     topics = []
-    for one in communities:
-        named = one.members[:_NAMED]
+    for group in communities:
+        named = group.members[:_NAMED]
         places = _places(session, where, named)
         passages = passages_at(session, places)
-        names = [known[key].name for key in named if key in known]
+        names = [by_key[key].name for key in named if key in by_key]
         topics.append(
             schemas.Topic(
                 title=", ".join(names[:_TITLE]),
-                summary=_summary([passages[place] for place in places if place in passages], one.weights),
+                summary=_summary([passages[place] for place in places if place in passages], group.weights),
                 entities=names,
                 documents=list(dict.fromkeys(passages[place].document_id for place in places)),
-                size=len(one.members),
+                size=len(group.members),
             )
         )
     return topics
@@ -141,10 +141,10 @@ def _summary(passages: Sequence[TitledPassage], weights: Mapping[str, float]) ->
             score = sum(weights[key] for key in keys)
             worth.append((-score, number, start, " ".join(passage.text[start:end].split()), keys))
     chosen: list[tuple[int, int, str]] = []
-    told: defaultdict[str, int] = defaultdict(int)
+    counts: defaultdict[str, int] = defaultdict(int)
     for score, number, start, text, keys in sorted(worth):
-        if score < 0 and any(not told[key] for key in keys) and len(chosen) < _SENTENCES:
+        if score < 0 and any(not counts[key] for key in keys) and len(chosen) < _SENTENCES:
             chosen.append((number, start, text))
             for key in keys:
-                told[key] += 1
+                counts[key] += 1
     return " ".join(text for _, _, text in sorted(chosen))

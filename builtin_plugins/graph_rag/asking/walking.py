@@ -34,23 +34,23 @@ def reach(
 
     An unambiguous abbreviation counts as what it stands for, as in queries.
     """
-    seen, frontier, found = set(keys), set(keys), []
+    visited, frontier, results = set(keys), set(keys), []
     for step in range(1, depth + 1):
         reached = _step(session, sight, frontier, step)
-        meant = stood_for(session, sight, {one.key for one in reached})
+        meant = stood_for(session, sight, {candidate.key for candidate in reached})
         best: dict[str, Reached] = {}
-        for one in reached:
-            key = meant.get(one.key, one.key)
-            if key not in seen and (key not in best or one.weight > best[key].weight):
-                best[key] = replace(one, key=key)
-        ordered = sorted(best.values(), key=lambda one: (-one.weight, one.key))
-        found += ordered
-        seen |= best.keys() | meant.keys()
-        widest = {one.key for one in ordered[:_WIDEST]}
+        for candidate in reached:
+            key = meant.get(candidate.key, candidate.key)
+            if key not in visited and (key not in best or candidate.weight > best[key].weight):
+                best[key] = replace(candidate, key=key)
+        ordered = sorted(best.values(), key=lambda candidate: (-candidate.weight, candidate.key))
+        results += ordered
+        visited |= best.keys() | meant.keys()
+        widest = {candidate.key for candidate in ordered[:_WIDEST]}
         frontier = widest | {alias for alias, key in meant.items() if key in widest}
-        if not frontier or len(found) >= limit:
+        if not frontier or len(results) >= limit:
             break
-    return found[:limit]
+    return results[:limit]
 
 
 def _step(session: Session, sight: GraphSight, frontier: Collection[str], depth: int) -> list[Reached]:

@@ -55,7 +55,7 @@ def counted(entities: int, relations: int) -> str:
 
 
 @dataclass
-class _Seen:
+class _EntityTally:
     names: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     places: set[int] = field(default_factory=set)
@@ -84,14 +84,14 @@ def assemble(
     relationships: bool,
 ) -> BuiltGraph:
     """The graph of what was found in each passage, with `aliases` resolved."""
-    found = [_usable(one.mentions) for one in analysed]
-    mentions = [[_resolved(mention, aliases) for mention in one] for one in found]
+    usable = [_usable(one.mentions) for one in analysed]
+    mentions = [[_resolved(mention, aliases) for mention in one] for one in usable]
     entities = _entities(passages, mentions)
     links = _links(analysed, mentions, aliases) if relationships else []
-    known = {entity.key for entity in entities}
-    relations = _relations((at, link) for at, link in links if {link.subject, link.object} <= known)
-    kept = sorted((one for one in aliases.values() if one.key in known), key=lambda one: one.alias)
-    return BuiltGraph(passages, mentions, entities, kept, relations)
+    keys = {entity.key for entity in entities}
+    relations = _relations((at, link) for at, link in links if {link.subject, link.object} <= keys)
+    used_aliases = sorted((one for one in aliases.values() if one.key in keys), key=lambda one: one.alias)
+    return BuiltGraph(passages, mentions, entities, used_aliases, relations)
 
 
 def _usable(mentions: Iterable[Mention]) -> list[Mention]:
@@ -99,24 +99,24 @@ def _usable(mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def _resolved(mention: Mention, aliases: dict[str, ResolvedAlias]) -> Mention:
-    known = aliases.get(mention.key)
-    return mention if known is None else mention._replace(key=known.key)
+    alias = aliases.get(mention.key)
+    return mention if alias is None else mention._replace(key=alias.key)
 
 
 def _entities(passages: Sequence[rag.Passage], mentions: Sequence[Sequence[Mention]]) -> list[EntityFound]:
     """The entities by key. A mention in the overlap of two passages counts once."""
-    seen: dict[str, _Seen] = {}
-    for passage, found in zip(passages, mentions, strict=True):
-        for mention in found:
-            one = seen.setdefault(mention.key, _Seen(position=passage.position))
+    tallies: dict[str, _EntityTally] = {}
+    for passage, passage_mentions in zip(passages, mentions, strict=True):
+        for mention in passage_mentions:
+            tally = tallies.setdefault(mention.key, _EntityTally(position=passage.position))
             place = passage.char_start + mention.start
-            if place not in one.places:
-                one.places.add(place)
-                one.names[" ".join(mention.text.split())] += 1
-                one.labels[mention.label] += 1
+            if place not in tally.places:
+                tally.places.add(place)
+                tally.names[" ".join(mention.text.split())] += 1
+                tally.labels[mention.label] += 1
     return [
-        EntityFound(key, _name(one.names), _label(one.labels), len(one.places), one.position)
-        for key, one in sorted(seen.items())
+        EntityFound(key, _name(tally.names), _label(tally.labels), len(tally.places), tally.position)
+        for key, tally in sorted(tallies.items())
     ]
 
 
@@ -133,11 +133,11 @@ def _label(labels: Counter[str]) -> str:
 def _links(
     analysed: Sequence[Extraction], mentions: Sequence[Sequence[Mention]], aliases: dict[str, ResolvedAlias]
 ) -> Iterable[tuple[int, EntityLink]]:
-    for position, (one, found) in enumerate(zip(analysed, mentions, strict=True)):
-        if one.links is None:
-            yield from ((position, link) for link in near(found))
+    for position, (extraction, passage_mentions) in enumerate(zip(analysed, mentions, strict=True)):
+        if extraction.links is None:
+            yield from ((position, link) for link in near(passage_mentions))
             continue
-        for link in one.links:
+        for link in extraction.links:
             subject, target = (
                 aliases[key].key if key in aliases else key for key in (link.subject, link.object)
             )
@@ -150,10 +150,10 @@ def _relations(links: Iterable[tuple[int, EntityLink]]) -> list[RelationFound]:
     first: dict[tuple[str, str, str], tuple[int, EntityLink]] = {}
     weights: dict[tuple[str, str, str], float] = {}
     for position, link in links:
-        one, two = link.subject, link.object
-        if link.kind == "CO_OCCURRENCE" and two < one:
-            one, two = two, one
-        pair = (one, link.predicate[:LONGEST_KEY], two)
+        left, right = link.subject, link.object
+        if link.kind == "CO_OCCURRENCE" and right < left:
+            left, right = right, left
+        pair = (left, link.predicate[:LONGEST_KEY], right)
         first.setdefault(pair, (position, link))
         weights[pair] = weights.get(pair, 0.0) + link.weight
     return [

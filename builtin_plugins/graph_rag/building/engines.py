@@ -22,32 +22,32 @@ log = logging.getLogger("platform.graph_rag")
 class Engines:
     """Engines by name. Raises Unavailable if the chosen one can't work."""
 
-    def __init__(self, wanted: str, offered: Iterable[ExtractionEngine]) -> None:
-        self._wanted = wanted
-        self._known = {engine.name: engine for engine in (rules(), *offered)}
+    def __init__(self, name: str, offered: Iterable[ExtractionEngine]) -> None:
+        self._choice = name
+        self._by_name = {engine.name: engine for engine in (rules(), *offered)}
 
     def chosen(self) -> ExtractionEngine:
         """The operator's choice of engine."""
         problem = self.problem()
         if problem is not None:
             raise Unavailable(f"Entities can't be extracted: {problem}")
-        return self._known[self._wanted]
+        return self._by_name[self._choice]
 
     def problem(self) -> str | None:
         """Why the chosen engine can't work, as a remedy."""
-        return self.unknown() or self._known[self._wanted].missing()
+        return self.unknown() or self._by_name[self._choice].missing()
 
     def unknown(self) -> str | None:
         """The remedy if there is no such engine."""
-        if self._wanted in self._known:
+        if self._choice in self._by_name:
             return None
-        known = ", ".join(sorted(self._known))
-        return f"there is no engine '{self._wanted}'; PLATFORM_GRAPH_RAG_ENGINE can be {known}"
+        names = ", ".join(sorted(self._by_name))
+        return f"there is no engine '{self._choice}'; PLATFORM_GRAPH_RAG_ENGINE can be {names}"
 
     @property
     def name(self) -> str:
         """The name of the chosen engine."""
-        return self._wanted
+        return self._choice
 
 
 def identity(extractor: ExtractionEngine) -> str:

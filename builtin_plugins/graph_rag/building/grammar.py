@@ -54,10 +54,10 @@ def _extraction_of(document: Any) -> Extraction:
     mentions = [mention for _, mention in spans]
     holders = {token.i: mention for span, mention in spans for token in span}
     links = list(_links(document, holders))
-    told = {link.start for link in links}
+    link_starts = {link.start for link in links}
     for sentence in document.sents:
         start, end = sentence.start_char, sentence.end_char
-        if not any(start <= one < end for one in told):
+        if not any(start <= one < end for one in link_starts):
             links += near([mention for mention in mentions if start <= mention.start < end])
     return Extraction(mentions, links)
 
@@ -65,13 +65,13 @@ def _extraction_of(document: Any) -> Extraction:
 def _spans(document: Any) -> Iterator[tuple[Any, Mention]]:
     """Named entities, and other noun phrases except pronouns, in text order."""
     named = [(span, span.label_) for span in document.ents]
-    taken = {token.i for span, _ in named for token in span}
+    entity_tokens = {token.i for span, _ in named for token in span}
     phrases = [
         (_bare(span), NOUN_PHRASE)
         for span in document.noun_chunks
-        if not any(token.i in taken for token in span)
+        if not any(token.i in entity_tokens for token in span)
     ]
-    for span, label in sorted([*named, *phrases], key=lambda one: one[0].start):
+    for span, label in sorted([*named, *phrases], key=lambda pair: pair[0].start):
         if len(span) and (key := key_of(span.text)):
             yield span, Mention(span.start_char, span.end_char, span.text, key, label)
 
@@ -90,10 +90,10 @@ def _links(document: Any, holders: dict[int, Mention]) -> Iterator[EntityLink]:
         subjects = [token for token in verb.children if token.dep_ in _SUBJECTS]
         for subject in subjects:
             for target, predicate in _targets(verb):
-                one, two = holders.get(subject.i), holders.get(target.i)
-                if one and two and one.key != two.key:
-                    start, end = min(one.start, two.start), max(one.end, two.end)
-                    yield EntityLink(one.key, predicate, two.key, "SVO", 1.0, start, end)
+                source, object_ = holders.get(subject.i), holders.get(target.i)
+                if source and object_ and source.key != object_.key:
+                    start, end = min(source.start, object_.start), max(source.end, object_.end)
+                    yield EntityLink(source.key, predicate, object_.key, "SVO", 1.0, start, end)
 
 
 def _targets(verb: Any) -> Iterator[tuple[Any, str]]:

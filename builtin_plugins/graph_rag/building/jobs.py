@@ -89,12 +89,12 @@ def _difference(
 ) -> tuple[list[rag.GraphDocument], list[int]]:
     """Documents without a graph by this engine, and the ids of unwanted graphs."""
     spec = rag.list_graph_documents
-    wanted = platform.hooks.ask_now(spec, platform=platform, session=session, knowledge_base_id=base) or ()
+    documents = platform.hooks.ask_now(spec, platform=platform, session=session, knowledge_base_id=base) or ()
     columns = (Graph.id, Graph.document_id, Graph.engine)
     rows = session.execute(select(*columns).where(Graph.maker == "", Graph.knowledge_base_id == base)).all()
     built = {row.document_id for row in rows if row.engine == engine}
-    ids = {document.document_id for document in wanted}
-    missing = [document for document in wanted if document.document_id not in built]
+    ids = {document.document_id for document in documents}
+    missing = [document for document in documents if document.document_id not in built]
     return missing, sorted(row.id for row in rows if row.document_id not in ids)
 
 
@@ -117,7 +117,7 @@ async def _build(platform: Platform, extractor: ExtractionEngine, document: rag.
 
 
 async def _passages(platform: Platform, document: rag.GraphDocument) -> Sequence[rag.Passage]:
-    found: list[rag.Passage] = []
+    passages: list[rag.Passage] = []
     while True:
         part = await platform.hooks.ask(
             rag.read_passages,
@@ -125,13 +125,13 @@ async def _passages(platform: Platform, document: rag.GraphDocument) -> Sequence
             knowledge_base_id=document.knowledge_base_id,
             document_id=document.document_id,
             limit=_PASSAGES,
-            offset=len(found),
+            offset=len(passages),
         )
         if part is None or not part.passages:
-            return found
-        found += part.passages
-        if len(found) >= part.total:
-            return found
+            return passages
+        passages += part.passages
+        if len(passages) >= part.total:
+            return passages
 
 
 def _hold(platform: Platform, unit: Unit, document_id: str) -> rag.GraphDocument | None:

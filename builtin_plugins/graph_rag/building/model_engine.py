@@ -100,18 +100,18 @@ class ModelEngine:
                     continue
                 return _extraction_of(text, answer)
         log.warning("the model gave no valid JSON for a passage; its entities were found by rules")
-        [found] = await asyncio.to_thread(rules().analyse, [text], language)
-        return found
+        [extraction] = await asyncio.to_thread(rules().analyse, [text], language)
+        return extraction
 
     async def _written(self, text: str) -> str:
         key = secrets.token_hex(6)
-        shown = f'<text key="{key}">\n{text}\n</text key="{key}">'
+        prompt = f'<text key="{key}">\n{text}\n</text key="{key}">'
         try:
             async with asyncio.timeout(_SECONDS):
                 written = await inference.write_aside(
                     self._platform,
                     self._rules,
-                    shown,
+                    prompt,
                     model=self._model,
                     max_tokens=_TOKENS,
                     max_chars=_MOST_CHARS,
@@ -166,9 +166,9 @@ def _links(mentions: Sequence[Mention], related: Iterable[_Related]) -> Iterator
     places: dict[str, list[Mention]] = {}
     for mention in mentions:
         places.setdefault(mention.key, []).append(mention)
-    for one in related:
-        subject, target = key_of(one.subject), key_of(one.object)
-        predicate = " ".join(one.predicate.split())[:100]
+    for relation in related:
+        subject, target = key_of(relation.subject), key_of(relation.object)
+        predicate = " ".join(relation.predicate.split())[:100]
         if subject == target or not predicate or not {subject, target} <= places.keys():
             continue
         pairs = ((first, second) for first in places[subject] for second in places[target])

@@ -15,13 +15,13 @@ _BREAK = re.compile(r"\n\s*\n|(?<=[.!?。！？؟])\s+|\n")
 
 def cut(document_id: str, text: str) -> list[rag.Passage]:
     """Passages of at most `LONGEST` characters that end where paragraphs or sentences do, if they can."""
-    found = []
+    passages = []
     for position, (start, end) in enumerate(_spans(text)):
-        made = uuid.uuid5(_NAMESPACE, f"{document_id}/{position}")
-        found.append(
-            rag.Passage(text[start:end], "", 0.0, str(made), document_id, None, start, end, position=position)
+        uid = uuid.uuid5(_NAMESPACE, f"{document_id}/{position}")
+        passages.append(
+            rag.Passage(text[start:end], "", 0.0, str(uid), document_id, None, start, end, position=position)
         )
-    return found
+    return passages
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

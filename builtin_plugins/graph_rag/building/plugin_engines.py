@@ -29,10 +29,10 @@ def offered(plugin: str, engine: OfferedEngine) -> ExtractionEngine:
 
     def analyse(texts: Sequence[str], language: str | None) -> list[Extraction]:
         try:
-            found = list(engine.analyse(texts, language))
-            if len(found) != len(texts):
-                raise ValueError(f"analyse() returned {len(found)} results for {len(texts)} texts")
-            return [_extraction_of(text, one) for text, one in zip(texts, found, strict=True)]
+            results = list(engine.analyse(texts, language))
+            if len(results) != len(texts):
+                raise ValueError(f"analyse() returned {len(results)} results for {len(texts)} texts")
+            return [_extraction_of(text, one) for text, one in zip(texts, results, strict=True)]
         except ANY_ERROR:  # boundary: another author's engine
             log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
             raise Unavailable(failed) from None
@@ -45,8 +45,8 @@ def _extraction_of(text: str, extraction: Any) -> Extraction:
     return Extraction([_mention(text, one) for one in extraction.mentions], links)
 
 
-def _mention(text: str, given: Sequence[Any]) -> Mention:
-    start, end, words, key, label = given
+def _mention(text: str, fields: Sequence[Any]) -> Mention:
+    start, end, words, key, label = fields
     mention = Mention(index(start), index(end), words, _storable(key), label)
     if not 0 <= mention.start < mention.end <= len(text) or text[mention.start : mention.end] != mention.text:
         raise ValueError(f"a mention is not where it says: {mention}")
@@ -55,8 +55,8 @@ def _mention(text: str, given: Sequence[Any]) -> Mention:
     return mention if mention.key else mention._replace(key=key_of(mention.text))
 
 
-def _link(text: str, given: Sequence[Any]) -> EntityLink:
-    *names, kind, weight, start, end = given
+def _link(text: str, fields: Sequence[Any]) -> EntityLink:
+    *names, kind, weight, start, end = fields
     subject, predicate, target = map(_storable, names)
     link = EntityLink(subject, predicate, target, kind, float(weight), index(start), index(end))
     if link.kind not in get_args(RelationKind) or not 0 < link.weight <= 1:

@@ -45,10 +45,12 @@ def resolve(texts: Sequence[str], by_passage: Sequence[Sequence[Mention]]) -> di
         for mention in mentions:
             first.setdefault(mention.key, (position, mention))
     proposed: dict[str, dict[Reason, dict[str, ResolvedAlias]]] = {}
-    for one in (*_abbreviations(texts, by_passage), *_people(first)):
-        proposed.setdefault(one.alias, {}).setdefault(one.reason, {}).setdefault(one.key, one)
+    for candidate in (*_abbreviations(texts, by_passage), *_people(first)):
+        proposed.setdefault(candidate.alias, {}).setdefault(candidate.reason, {}).setdefault(
+            candidate.key, candidate
+        )
     chosen = {alias: _best(reasons) for alias, reasons in proposed.items()}
-    return _final({alias: one for alias, one in chosen.items() if one is not None})
+    return _final({alias: best for alias, best in chosen.items() if best is not None})
 
 
 def _best(reasons: Mapping[Reason, Mapping[str, ResolvedAlias]]) -> ResolvedAlias | None:
@@ -62,14 +64,14 @@ def _best(reasons: Mapping[Reason, Mapping[str, ResolvedAlias]]) -> ResolvedAlia
 def _final(chosen: Mapping[str, ResolvedAlias]) -> dict[str, ResolvedAlias]:
     """Follow chains of aliases to their end; cycles are left alone."""
     resolved = {}
-    for alias, one in chosen.items():
-        seen, key = {alias}, one.key
-        while key in chosen and key not in seen:
-            seen.add(key)
+    for alias, target in chosen.items():
+        visited, key = {alias}, target.key
+        while key in chosen and key not in visited:
+            visited.add(key)
             key = chosen[key].key
-        if key not in seen:
+        if key not in visited:
             resolved[alias] = ResolvedAlias(
-                alias, key, one.name, one.reason, one.position, one.start, one.end
+                alias, key, target.name, target.reason, target.position, target.start, target.end
             )
     return resolved
 

@@ -64,20 +64,21 @@ def _build(document_id: str, content: Mapping[str, Any]) -> BuiltGraph:
     for at, lines in enumerate(_parts(_lines(content))):
         start = passages[-1].char_end if passages else 0
         text = "".join(line.text for line in lines)
-        made = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document_id}/{at}"))
+        passage_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document_id}/{at}"))
         end = start + len(text)
-        passages.append(rag.Passage(text, "", 0.0, made, document_id, None, start, end, position=at))
+        passages.append(rag.Passage(text, "", 0.0, passage_id, document_id, None, start, end, position=at))
         mentions, links, offset = [], [], 0
         for line in lines:
             mentions += [
-                one._replace(start=one.start + offset, end=one.end + offset) for one in line.mentions
+                mention._replace(start=mention.start + offset, end=mention.end + offset)
+                for mention in line.mentions
             ]
             if line.link is not None:
                 links.append(line.link._replace(start=line.link.start + offset, end=line.link.end + offset))
             if line.naming is not None:
                 end = offset + len(line.text) - 1
-                one = replace(line.naming, position=at, start=offset, end=end)
-                aliases.setdefault(one.alias, one)
+                naming = replace(line.naming, position=at, start=offset, end=end)
+                aliases.setdefault(naming.alias, naming)
             offset += len(line.text)
         analysed.append(Extraction(mentions, links))
     return assemble(passages, analysed, aliases, relationships=True)
@@ -90,21 +91,21 @@ def _lines(content: Mapping[str, Any]) -> Iterator[_Line]:
     for subject, predicate, target, weight in content["statements"]:
         alone -= {subject, target}
         text = f"{things[subject][1]} {predicate} {things[target][1]}.\n"
-        one, two = _mention(things[subject], text, 0), _mention(things[target], text, -2)
+        first, second = _mention(things[subject], text, 0), _mention(things[target], text, -2)
         near = predicate == CO_OCCURS_WITH
-        if one.key and two.key and one.key != two.key:
+        if first.key and second.key and first.key != second.key:
             kind: RelationKind = "CO_OCCURRENCE" if near else "SVO"
-            link = EntityLink(one.key, predicate, two.key, kind, weight, one.start, two.end)
-            yield _Line(text, (one, two), link)
+            link = EntityLink(first.key, predicate, second.key, kind, weight, first.start, second.end)
+            yield _Line(text, (first, second), link)
         else:
-            yield _Line(text, (one, two))
+            yield _Line(text, (first, second))
     for name, reason, thing in content["namings"]:
         alone.discard(thing)
         text = f"{things[thing][1]} ({name})\n"
         mention, alias = _mention(things[thing], text, 0), key_of(name)
-        known: Reason = reason if reason in REASONS else "abbreviation"
+        known_reason: Reason = reason if reason in REASONS else "abbreviation"
         if alias and alias != mention.key:
-            resolved = ResolvedAlias(alias, mention.key, name, known, 0, 0, 0)
+            resolved = ResolvedAlias(alias, mention.key, name, known_reason, 0, 0, 0)
             yield _Line(text, (mention,), naming=resolved)
     for thing in sorted(alone):
         text = f"{things[thing][1]}\n"

@@ -25,13 +25,12 @@ async def extract(caller: Caller, request: schemas.ExtractRequest) -> schemas.Ex
     """The entities and relations of a text; nothing is stored. Raises Unavailable."""
     extractor = caller.platform.resource(ENGINES).chosen()
     passages = cut("", request.text)
-    wanted = request.extract_relationships
-    built = await asyncio.to_thread(build, extractor, passages, relationships=wanted)
-    found, related = _mentions(built), _relationships(built)
+    built = await asyncio.to_thread(build, extractor, passages, relationships=request.extract_relationships)
+    entities, related = _mentions(built), _relationships(built)
     return schemas.Extracted(
-        entities=found,
+        entities=entities,
         relationships=related,
-        entity_count=len(found),
+        entity_count=len(entities),
         relationship_count=len(related),
     )
 
@@ -76,8 +75,8 @@ async def construct(caller: Caller, request: schemas.ConstructRequest) -> schema
         )
     extractor = platform.resource(ENGINES).chosen()
     passages = await asyncio.to_thread(cut, request.document_id, request.text)
-    wanted = request.extract_relationships
-    built = await asyncio.to_thread(build, extractor, passages, relationships=wanted)
+    relate = request.extract_relationships
+    built = await asyncio.to_thread(build, extractor, passages, relationships=relate)
     origin = Origin(
         caller.principal.subject,
         request.document_id,
@@ -86,7 +85,7 @@ async def construct(caller: Caller, request: schemas.ConstructRequest) -> schema
         source=request.source,
         details=request.metadata,
     )
-    await platform.database.write(write_graph, origin, built, identity(extractor), relationships=wanted)
+    await platform.database.write(write_graph, origin, built, identity(extractor), relationships=relate)
     entities, relations = len(built.entities), len(built.relations)
     return schemas.Constructed(
         document_id=request.document_id,
@@ -116,6 +115,6 @@ async def drop(caller: Caller, document_id: str) -> schemas.GraphDropped:
 
 
 def _refuse_of_base(session: Session, sight: GraphSight, document_id: str) -> None:
-    seen = select(Graph.id).where(sight.condition, Graph.maker == "", Graph.document_id == document_id)
-    if session.scalar(seen) is not None:
+    existing = select(Graph.id).where(sight.condition, Graph.maker == "", Graph.document_id == document_id)
+    if session.scalar(existing) is not None:
         raise DocumentOfKnowledgeBase()

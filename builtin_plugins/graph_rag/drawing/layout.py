@@ -42,7 +42,7 @@ def placed(graph: Any, boxes: Mapping[str, NodeSpace]) -> tuple[dict[str, Place]
     import networkx
 
     parts = sorted(networkx.connected_components(graph), key=lambda part: (-len(part), min(part)))
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     x, y, height, width = _MARGIN, _HEAD, 0.0, 0.0
     for part in parts:
         keys = sorted(part)
@@ -50,10 +50,10 @@ def placed(graph: Any, boxes: Mapping[str, NodeSpace]) -> tuple[dict[str, Place]
         if x > _MARGIN and x + size[0] > _WIDEST:
             x, y, height = _MARGIN, y + height + 2 * _GAP, 0.0
         for key, (left, top) in zip(keys, points.tolist(), strict=True):
-            found[key] = (round(x + left, 1), round(y + top, 1))
+            places[key] = (round(x + left, 1), round(y + top, 1))
         x, height = x + size[0] + 3 * _GAP, max(height, size[1])
         width = max(width, x)
-    return found, round(max(width, 640.0) + _MARGIN), round(y + height + _MARGIN)
+    return places, round(max(width, 640.0) + _MARGIN), round(y + height + _MARGIN)
 
 
 def _part(graph: Any, keys: Sequence[str], boxes: Sequence[NodeSpace]) -> tuple[Points, Place]:
@@ -81,9 +81,9 @@ def _apart(points: Points, boxes: Sequence[NodeSpace]) -> Points:
     points = points.copy()
     for _ in range(_ROUNDS):
         moved = False
-        for one, two in combinations(range(len(boxes)), 2):
-            first, second = boxes[one], boxes[two]
-            across, down = points[two] - points[one]
+        for left_at, right_at in combinations(range(len(boxes)), 2):
+            first, second = boxes[left_at], boxes[right_at]
+            across, down = points[right_at] - points[left_at]
             wide = first.half_width + second.half_width + _GAP - abs(across)
             high = (first.below + second.above if down >= 0 else first.above + second.below) - abs(down)
             if wide <= 0 or high <= 0:
@@ -91,8 +91,8 @@ def _apart(points: Points, boxes: Sequence[NodeSpace]) -> Points:
             moved = True
             axis, push = (0, wide) if wide < high else (1, high)
             away = push / 2 + 0.5 if (across, down)[axis] >= 0 else -push / 2 - 0.5
-            points[one][axis] -= away
-            points[two][axis] += away
+            points[left_at][axis] -= away
+            points[right_at][axis] += away
         if not moved:
             break
     return points

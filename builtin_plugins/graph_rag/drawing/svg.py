@@ -38,14 +38,14 @@ def draw(names: Mapping[str, str], edges: Sequence[Edge], *, most: int = _MOST, 
         before = graph.get_edge_data(subject, target, {"weight": 0.0})["weight"]
         graph.add_edge(subject, target, weight=before + weight)
     degrees = dict(graph.degree(weight="weight"))
-    kept = sorted(degrees, key=lambda key: (-degrees[key], key))[:most]
-    shown = graph.subgraph(kept)
-    labels = {key: _label(names.get(key, key)) for key in kept}
-    radii = {key: round(min(16.0, 4 + degrees[key] ** 0.5 * 1.6), 1) for key in kept}
-    places, width, height = placed(shown, {key: NodeSpace.of(labels[key], radii[key]) for key in kept})
-    colours = _colours(shown)
-    lines = [_line(places, one, two, data["weight"]) for one, two, data in shown.edges(data=True)]
-    nodes = [_node(places[key], labels[key], radii[key], colours[key]) for key in reversed(kept)]
+    keys = sorted(degrees, key=lambda key: (-degrees[key], key))[:most]
+    subgraph = graph.subgraph(keys)
+    labels = {key: _label(names.get(key, key)) for key in keys}
+    radii = {key: round(min(16.0, 4 + degrees[key] ** 0.5 * 1.6), 1) for key in keys}
+    places, width, height = placed(subgraph, {key: NodeSpace.of(labels[key], radii[key]) for key in keys})
+    colours = _colours(subgraph)
+    lines = [_line(places, one, two, data["weight"]) for one, two, data in subgraph.edges(data=True)]
+    nodes = [_node(places[key], labels[key], radii[key], colours[key]) for key in reversed(keys)]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="system-ui, sans-serif" role="img">'
@@ -60,7 +60,7 @@ def draw(names: Mapping[str, str], edges: Sequence[Edge], *, most: int = _MOST, 
         f'<text x="24" y="34" font-size="18" fill="#222222">{heading}</text>',
         "</svg>",
     ]
-    return Picture("\n".join(parts) + "\n", len(kept), len(lines))
+    return Picture("\n".join(parts) + "\n", len(keys), len(lines))
 
 
 def _colours(graph: Any) -> dict[str, str]:

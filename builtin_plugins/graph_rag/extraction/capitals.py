@@ -73,17 +73,17 @@ def capitalized(text: str, *, german: bool | None = None) -> Iterator[TextSpan]:
         if len(run) > 1 or not run[0].opens
     }
     for run in runs:
-        if kept := _kept(text, run, sure, every_noun):
-            person = _as_person(text, kept)
+        if name := _name_words(text, run, sure, every_noun):
+            person = _as_person(text, name)
             start, end = person[0].start, person[-1].end
-            end -= len(found[0]) if (found := _POSSESSIVE.search(text, start, end)) else 0
-            yield TextSpan(start, end, "PERSON" if len(person) < len(kept) else label_of(text, start, end))
+            end -= len(possessive[0]) if (possessive := _POSSESSIVE.search(text, start, end)) else 0
+            yield TextSpan(start, end, "PERSON" if len(person) < len(name) else label_of(text, start, end))
 
 
 def subject(text: str) -> Iterator[TextSpan]:
     """What an article's first sentence is about, up to its verb: `Kiss and Tell is a ...`."""
-    if (found := _SUBJECT.match(text)) and _names(found[1]):
-        yield TextSpan(found.start(1), found.end(1), label_of(text, found.start(1), found.end(1)))
+    if (match := _SUBJECT.match(text)) and _names(match[1]):
+        yield TextSpan(match.start(1), match.end(1), label_of(text, match.start(1), match.end(1)))
 
 
 def _names(written: str) -> bool:
@@ -104,8 +104,8 @@ def is_german(text: str) -> bool:
 
 def _words(text: str) -> Iterator[_Word]:
     rule = _ASCII_WORD if text.isascii() else _ANY_WORD
-    for found in rule.finditer(text):
-        start, end = found.span()
+    for match in rule.finditer(text):
+        start, end = match.span()
         before = text[max(0, start - _LOOK_BACK) : start]
         yield _Word(start, end, start == 0 or _opens(text, start, before))
 
@@ -138,11 +138,11 @@ def _joins(text: str, run: list[_Word], word: _Word) -> bool:
         return not (word.opens and (text[last.end - 1] != "." or _is_opener(text, word)))
     if between == ". " and last.end - last.start == 1:
         return True
-    if not (found := _JOINED.fullmatch(between)) or word.opens:
+    if not (match := _JOINED.fullmatch(between)) or word.opens:
         return False
-    if found[1] is None and found[2] is None:
+    if match[1] is None and match[2] is None:
         return "\n" not in between
-    small = [part for part in found.groups() if part]
+    small = [part for part in match.groups() if part]
     return small[0] in JOINERS and all(part in JOINERS or part in ("the", "las", "los") for part in small[1:])
 
 
@@ -153,7 +153,7 @@ def _as_person(text: str, run: list[_Word]) -> list[_Word]:
     return run
 
 
-def _kept(text: str, run: list[_Word], sure: set[str], every_noun: bool) -> list[_Word]:
+def _name_words(text: str, run: list[_Word], sure: set[str], every_noun: bool) -> list[_Word]:
     """The run without words that are capitalized for other reasons; empty if nothing is left."""
     while run and (_is_opener(text, run[0]) or _is_calendar(text, run[0])):
         run = run[1:]

@@ -86,16 +86,16 @@ _MOST_HAN = 10
 
 def caseless(text: str) -> Iterator[TextSpan]:
     """Names in Han, kana and Hangul, in the order of the text."""
-    found = [TextSpan(match.start(), match.end(), "PERSON") for match in _DOTTED.finditer(text)]
+    spans = [TextSpan(match.start(), match.end(), "PERSON") for match in _DOTTED.finditer(text)]
     japanese = _KANA.search(text) is not None
     if japanese:
-        found += [TextSpan(match.start(), match.end(), NOUN_PHRASE) for match in _KATAKANA.finditer(text)]
+        spans += [TextSpan(match.start(), match.end(), NOUN_PHRASE) for match in _KATAKANA.finditer(text)]
     for match in _HAN.finditer(text):
-        found += _of_han(text, match.start(), match.end(), japanese)
+        spans += _of_han(text, match.start(), match.end(), japanese)
     for match in _HANGUL.finditer(text):
-        found += _of_hangul(text, *match.span())
-    found.sort()
-    yield from found
+        spans += _of_hangul(text, *match.span())
+    spans.sort()
+    yield from spans
 
 
 def _of_han(text: str, start: int, end: int, japanese: bool) -> Iterator[TextSpan]:

@@ -46,8 +46,8 @@ def label_of(text: str, start: int, end: int) -> str:
         return _of_one(text, start, end, first)
     if first in HONORIFICS:
         return "PERSON"
-    if found := ENDINGS.get(last) or _HEADS.get(first):
-        return found
+    if label := ENDINGS.get(last) or _HEADS.get(first):
+        return label
     return "PERSON" if _LIFE.match(text, end) else _by_place(text, start)
 
 

@@ -78,12 +78,12 @@ def key_of(text: str) -> str:
 
 def _without_accents(text: str) -> str:
     """Marks of other scripts are kept: vowels in Devanagari or Arabic, a change of sound in kana."""
-    kept: list[str] = []
+    chars: list[str] = []
     base = ""
     for char in unicodedata.normalize("NFKD", text):
         if not unicodedata.combining(char):
             base = char
         elif base < "\u0530":
             continue
-        kept.append(char)
-    return "".join(kept)
+        chars.append(char)
+    return "".join(chars)

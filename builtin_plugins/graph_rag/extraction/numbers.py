@@ -48,18 +48,18 @@ def layers(text: str) -> Iterator[Iterator[TextSpan]]:
         yield _plain(_ADDRESS, text)
     if not _DIGIT.search(text):
         return
-    yield _dates(_DAY_FIRST, text, lambda found: _written_out(found[3], found[2], found[1]))
-    yield _dates(_MONTH_FIRST, text, lambda found: _written_out(found[3] or found[4], found[1], found[2]))
+    yield _dates(_DAY_FIRST, text, lambda match: _written_out(match[3], match[2], match[1]))
+    yield _dates(_MONTH_FIRST, text, lambda match: _written_out(match[3] or match[4], match[1], match[2]))
     if "-" in text:
-        yield _dates(_ISO, text, lambda found: _date(found[1], found[2], found[3]))
-    yield _dates(_DOTTED, text, lambda found: _date(found[3], found[2], found[1]))
+        yield _dates(_ISO, text, lambda match: _date(match[1], match[2], match[3]))
+    yield _dates(_DOTTED, text, lambda match: _date(match[3], match[2], match[1]))
     if not text.isascii():
-        yield _dates(_EAST_ASIAN, text, lambda found: _date(found[1], found[2], found[3]))
+        yield _dates(_EAST_ASIAN, text, lambda match: _date(match[1], match[2], match[3]))
     if _SIGNED.search(text):
         yield _prices(text)
     yield _amounts(text)
     yield (span for span in _plain(_CODE, text) if not _COUNTED.fullmatch(text, span.start, span.end))
-    yield _dates(_YEAR, text, lambda found: found[0])
+    yield _dates(_YEAR, text, lambda match: match[0])
 
 
 def keyed(text: str) -> list[TextSpan]:
@@ -68,26 +68,26 @@ def keyed(text: str) -> list[TextSpan]:
 
 
 def _plain(rule: re.Pattern[str], text: str) -> Iterator[TextSpan]:
-    for found in rule.finditer(text):
-        kept = found[0].rstrip(".,;:!?)]}")
-        yield TextSpan(found.start(), found.start() + len(kept), NOUN_PHRASE)
+    for match in rule.finditer(text):
+        code = match[0].rstrip(".,;:!?)]}")
+        yield TextSpan(match.start(), match.start() + len(code), NOUN_PHRASE)
 
 
 def _prices(text: str) -> Iterator[TextSpan]:
-    for found in _PRICE.finditer(text):
-        scaled = found[1] is None or found[1].casefold() in SCALES
-        end = found.end() if scaled else found.start(1)
-        yield _amount(text, found.start(), end, "MONEY")
+    for match in _PRICE.finditer(text):
+        scaled = match[1] is None or match[1].casefold() in SCALES
+        end = match.end() if scaled else match.start(1)
+        yield _amount(text, match.start(), end, "MONEY")
 
 
 def _amounts(text: str) -> Iterator[TextSpan]:
-    for found in _AMOUNT.finditer(text):
-        if found[1] is not None:
-            yield _amount(text, found.start(), found.end(1), _SYMBOLS.get(found[1], "MONEY"))
-        elif label := UNITS.get(found[2].casefold()):
-            yield _amount(text, found.start(), found.end(2), label)
-        elif found[3] and found[2].casefold() in SCALES and (label := UNITS.get(found[3].casefold())):
-            yield _amount(text, found.start(), found.end(3), label)
+    for match in _AMOUNT.finditer(text):
+        if match[1] is not None:
+            yield _amount(text, match.start(), match.end(1), _SYMBOLS.get(match[1], "MONEY"))
+        elif label := UNITS.get(match[2].casefold()):
+            yield _amount(text, match.start(), match.end(2), label)
+        elif match[3] and match[2].casefold() in SCALES and (label := UNITS.get(match[3].casefold())):
+            yield _amount(text, match.start(), match.end(3), label)
 
 
 def _amount(text: str, start: int, end: int, label: str) -> TextSpan:
@@ -96,9 +96,9 @@ def _amount(text: str, start: int, end: int, label: str) -> TextSpan:
 
 
 def _dates(rule: re.Pattern[str], text: str, key: Callable[[re.Match[str]], str]) -> Iterator[TextSpan]:
-    for found in rule.finditer(text):
-        if written := key(found):
-            yield TextSpan(found.start(), found.end(), "DATE", written)
+    for match in rule.finditer(text):
+        if written := key(match):
+            yield TextSpan(match.start(), match.end(), "DATE", written)
 
 
 def _written_out(year: str | None, month: str, day: str | None) -> str:

@@ -21,21 +21,21 @@ _SPEECH = re.compile(r"[.!?。！？,，]")
 
 def quoted(text: str) -> Iterator[TextSpan]:
     """Short quotations that could be a name; those that end with a period or a comma are speech."""
-    for found in _QUOTED.finditer(text):
-        kind = found.lastgroup or ""
-        inner = found[kind]
+    for match in _QUOTED.finditer(text):
+        kind = match.lastgroup or ""
+        inner = match[kind]
         if len(inner.split()) <= _MOST_WORDS and any(map(str.isalpha, inner)) and not _is_speech(inner):
             label = "WORK_OF_ART" if _is_titled(inner) else NOUN_PHRASE
-            yield TextSpan(found.start(kind), found.end(kind), label)
+            yield TextSpan(match.start(kind), match.end(kind), label)
 
 
 def bracketed(text: str) -> Iterator[TextSpan]:
     """《》〈〉『』 enclose titles; 「」【】 enclose names and words."""
-    for found in _BRACKETED.finditer(text):
-        kind = found.lastgroup or ""
-        if kind == "title" or not _SPEECH.search(found[kind]):
+    for match in _BRACKETED.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "title" or not _SPEECH.search(match[kind]):
             yield TextSpan(
-                found.start(kind), found.end(kind), "WORK_OF_ART" if kind == "title" else NOUN_PHRASE
+                match.start(kind), match.end(kind), "WORK_OF_ART" if kind == "title" else NOUN_PHRASE
             )
 
 

@@ -17,24 +17,24 @@ class TextSpan(NamedTuple):
 
 def laid_over(layers: Iterable[Iterable[TextSpan]]) -> list[TextSpan]:
     """The spans of all layers in text order; earlier layers win over later ones."""
-    kept: list[TextSpan] = []
+    spans: list[TextSpan] = []
     for layer in layers:
         fresh = list(layer)
-        kept = _merged(kept, fresh) if fresh else kept
-    return kept
+        spans = _merged(spans, fresh) if fresh else spans
+    return spans
 
 
-def _merged(kept: list[TextSpan], fresh: list[TextSpan]) -> list[TextSpan]:
+def _merged(spans: list[TextSpan], fresh: list[TextSpan]) -> list[TextSpan]:
     """Merge two sorted lists; overlaps within `fresh` go to the first."""
     merged: list[TextSpan] = []
     at = end = 0
     for span in fresh:
-        while at < len(kept) and kept[at].end <= span.start:
-            merged.append(kept[at])
+        while at < len(spans) and spans[at].end <= span.start:
+            merged.append(spans[at])
             at += 1
-        free = span.start >= end and (at == len(kept) or kept[at].start >= span.end)
+        free = span.start >= end and (at == len(spans) or spans[at].start >= span.end)
         if free:
             merged.append(span)
             end = span.end
-    merged += kept[at:]
+    merged += spans[at:]
     return merged

@@ -78,19 +78,19 @@ def _place(unit: Unit, origin: Origin, state: Mapping[str, Any]) -> int:
     """The row of the graph, without dependent rows."""
     session = unit.session
     there = (Graph.maker == origin.maker) & (Graph.document_id == origin.document_id)
-    known = session.scalar(select(Graph.id).where(there).with_for_update())  # locks it against being dropped
-    if known is None:
-        made = Graph(maker=origin.maker, document_id=origin.document_id, created_at=utc_now())
+    row_id = session.scalar(select(Graph.id).where(there).with_for_update())  # locks it against being dropped
+    if row_id is None:
+        graph = Graph(maker=origin.maker, document_id=origin.document_id, created_at=utc_now())
         for name, value in {"details": {}, **origin.fields, **state}.items():
-            setattr(made, name, value)
-        session.add(made)
+            setattr(graph, name, value)
+        session.add(graph)
         session.flush()
-        return int(made.id)
+        return int(graph.id)
     for table in _PARTS:
-        session.execute(delete(table).where(table.graph_id == known))
-    session.execute(update(Graph).where(Graph.id == known).values(**origin.fields, **state))
-    unit.notify(GRAPHS_GONE, str(known))
-    return int(known)
+        session.execute(delete(table).where(table.graph_id == row_id))
+    session.execute(update(Graph).where(Graph.id == row_id).values(**origin.fields, **state))
+    unit.notify(GRAPHS_GONE, str(row_id))
+    return int(row_id)
 
 
 def _passages(graph_id: int, built: BuiltGraph) -> Iterable[dict[str, Any]]:
@@ -108,18 +108,18 @@ def _passages(graph_id: int, built: BuiltGraph) -> Iterable[dict[str, Any]]:
 
 
 def _relations(graph_id: int, built: BuiltGraph) -> Iterable[dict[str, Any]]:
-    for number, one in enumerate(built.relations):
+    for number, relation in enumerate(built.relations):
         yield {
             "graph_id": graph_id,
             "number": number,
-            "subject": one.link.subject,
-            "predicate": one.link.predicate,
-            "object": one.link.object,
-            "kind": one.link.kind,
-            "weight": one.weight,
-            "position": one.position,
-            "start": one.link.start,
-            "end": one.link.end,
+            "subject": relation.link.subject,
+            "predicate": relation.link.predicate,
+            "object": relation.link.object,
+            "kind": relation.link.kind,
+            "weight": relation.weight,
+            "position": relation.position,
+            "start": relation.link.start,
+            "end": relation.link.end,
         }
 
 
@@ -145,8 +145,8 @@ def drop_of_document(unit: Unit, document_id: str) -> Dropped:
 
 def drop_of_maker(unit: Unit, maker: str, document_id: str | None = None) -> Dropped:
     """Drop what somebody constructed: of one document, or everything."""
-    found: ColumnElement[bool] = Graph.maker == maker
-    return _drop(unit, found if document_id is None else found & (Graph.document_id == document_id))
+    of_maker: ColumnElement[bool] = Graph.maker == maker
+    return _drop(unit, of_maker if document_id is None else of_maker & (Graph.document_id == document_id))
 
 
 def drop_graphs(unit: Unit, graph_ids: Sequence[int]) -> Dropped:
@@ -188,11 +188,11 @@ def _hold_owners(unit: Unit, which: ColumnElement[bool]) -> None:
 
 
 def _by_owner(rows: Sequence[Any]) -> Iterable[tuple[list[int], str, str | None]]:
-    found: dict[tuple[str, str | None], list[int]] = {}
+    ids_by_owner: dict[tuple[str, str | None], list[int]] = {}
     for row in rows:
         owner = (row.maker, None if row.maker else row.knowledge_base_id)
-        found.setdefault(owner, []).append(row.id)
-    return [(ids, *owner) for owner, ids in found.items()]
+        ids_by_owner.setdefault(owner, []).append(row.id)
+    return [(ids, *owner) for owner, ids in ids_by_owner.items()]
 
 
 def _orphans(session: Session, ids: Sequence[int], maker: str, base: str | None) -> int:
@@ -201,6 +201,6 @@ def _orphans(session: Session, ids: Sequence[int], maker: str, base: str | None)
     if base is not None:
         same &= Graph.knowledge_base_id == base
     others = select(Graph.id).where(same, Graph.id.not_in(ids))
-    kept = select(Entity.key).where(Entity.graph_id.in_(others))
-    going = select(Entity.key).where(Entity.graph_id.in_(ids), Entity.key.not_in(kept)).distinct()
+    other_keys = select(Entity.key).where(Entity.graph_id.in_(others))
+    going = select(Entity.key).where(Entity.graph_id.in_(ids), Entity.key.not_in(other_keys)).distinct()
     return session.scalar(select(func.count()).select_from(going.subquery())) or 0

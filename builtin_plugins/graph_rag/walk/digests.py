@@ -38,16 +38,16 @@ def digest(
 ) -> Digest:
     """A passage of a document; `document` is its title or file name, given for its first passage."""
     titles = title_keys(text, mentions, document)
-    found = {reach.key: (reach.start, reach.end) for reach in reaches(text, mentions)}
+    places_by_key = {reach.key: (reach.start, reach.end) for reach in reaches(text, mentions)}
     for key in titles:
-        found.setdefault(key, (0, 0))
-    places = np.array(list(found.values()), np.int64).reshape(-1, 2).clip(0, _FURTHEST)
+        places_by_key.setdefault(key, (0, 0))
+    places = np.array(list(places_by_key.values()), np.int64).reshape(-1, 2).clip(0, _FURTHEST)
     named = set(titles)
     return Digest(
         passage_id,
         position,
-        key_hashes(list(found)),
-        np.array([key in named for key in found], np.bool_),
+        key_hashes(list(places_by_key)),
+        np.array([key in named for key in places_by_key], np.bool_),
         places.astype(np.uint16),
         word_hashes(content_words(text)),
     )

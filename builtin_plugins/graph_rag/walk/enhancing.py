@@ -36,13 +36,13 @@ def enhanced(
     """The same, with indexes that are already up to date."""
     segments = [segment for base in bases for segment in base.index.segments]
     ranked = [RankedSource(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
-    found = steps(segments, question, ranked, scope.document_ids, MOVED)
+    walk = steps(segments, question, ranked, scope.document_ids, MOVED)
     places = {(one.document_id, one.chunk_id): at for at, one in enumerate(passages)}
-    reached = [(places.get((step.group, step.passage_id)), step.worth) for step in found]
+    reached = [(places.get((step.group, step.passage_id)), step.worth) for step in walk]
     scores = raised([one.score for one in passages], reached)
-    lifted = [_lifted(passages[place], score) for place, score in scores.kept.items()]
+    lifted = [_lifted(passages[place], score) for place, score in scores.lifted.items()]
     added = []
-    for step, score in zip(found, scores.reached, strict=True):
+    for step, score in zip(walk, scores.reached, strict=True):
         base = next((one for one in bases if step.group in one.titles), None)
         if score is not None and base is not None:
             title = base.titles.get(step.group, step.group)

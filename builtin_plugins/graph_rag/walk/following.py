@@ -72,7 +72,7 @@ class BaseIndex:
         from builtin_plugins.graph_rag.walk.digests import digest
 
         documents: dict[str, list[Digest]] = {}
-        found: dict[int, str] = {}
+        document_by_graph: dict[int, str] = {}
         for row in rows:
             mentions = [
                 Mention(one[0], one[1], row.text[one[0] : one[1]], one[2], one[3]) for one in row.mentions
@@ -80,12 +80,12 @@ class BaseIndex:
             title = row.title if row.position == 0 else None
             passage = digest(row.passage_id, row.position, row.text, mentions, title)
             documents.setdefault(row.document_id, []).append(passage)
-            found[row.graph_id] = row.document_id
+            document_by_graph[row.graph_id] = row.document_id
             self.titles[row.document_id] = row.title or row.document_id
         gone = {self._documents.pop(graph) for graph in graphs if graph in self._documents}
         self.index.remove(gone - set(documents))
         self.index.put(list(documents.items()))
-        self._documents |= found
+        self._documents |= document_by_graph
         for document in gone - set(documents):
             self.titles.pop(document, None)
 

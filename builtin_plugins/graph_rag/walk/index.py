@@ -42,8 +42,8 @@ class WalkIndex:
         """Add documents, each with its passages by position; an existing one is replaced."""
         fresh = segment_of(documents)
         with self._changing:
-            kept = _without(self._segments, (group for group, _ in documents))
-            self._segments = _settled([*kept, fresh])
+            segments = _without(self._segments, (group for group, _ in documents))
+            self._segments = _settled([*segments, fresh])
 
     def remove(self, groups: Iterable[str]) -> None:
         """Forget documents; unknown ones are ignored."""
@@ -52,10 +52,10 @@ class WalkIndex:
 
 
 def _without(segments: Iterable[Segment], groups: Iterable[str]) -> list[Segment]:
-    kept = list(segments)
+    remaining = list(segments)
     for group in groups:
-        kept = [segment.without(group) for segment in kept]
-    return kept
+        remaining = [segment.without(group) for segment in remaining]
+    return remaining
 
 
 def _settled(segments: list[Segment]) -> tuple[Segment, ...]:

@@ -61,11 +61,11 @@ class KeyReach(NamedTuple):
 
 def reaches(text: str, mentions: Sequence[Mention]) -> list[KeyReach]:
     """All keys of a passage, each at its first place."""
-    found: dict[str, KeyReach] = {}
+    by_key: dict[str, KeyReach] = {}
     for reach in _all(text, mentions):
         if reach.key and len(reach.key) <= _LONGEST:
-            found.setdefault(reach.key, reach)
-    return list(found.values())
+            by_key.setdefault(reach.key, reach)
+    return list(by_key.values())
 
 
 def _all(text: str, mentions: Sequence[Mention]) -> Iterator[KeyReach]:
@@ -74,10 +74,10 @@ def _all(text: str, mentions: Sequence[Mention]) -> Iterator[KeyReach]:
     for mention in mentions:
         if mention.label != "DATE":
             yield from (KeyReach(form, mention.start, mention.end) for form in _forms(mention.key))
-    for one, other in pairwise(mentions):
-        between = text[one.end : other.start]
-        if between in _LINKS and "DATE" not in (one.label, other.label):
-            yield KeyReach(key_of(text[one.start : other.end]), one.start, other.end)
+    for first, second in pairwise(mentions):
+        between = text[first.end : second.start]
+        if between in _LINKS and "DATE" not in (first.label, second.label):
+            yield KeyReach(key_of(text[first.start : second.end]), first.start, second.end)
     if not text.isascii() and CASELESS.search(text):
         yield from _caseless(text)
 
@@ -114,9 +114,9 @@ def title_keys_of(title: str) -> list[str]:
 
 def _pairs(text: str) -> Iterator[KeyReach]:
     """Pairs of adjacent words: without capitals, most names are two words."""
-    for one, other in pairwise(_SPACED.finditer(text)):
-        if other.start() - one.end() == 1:
-            yield KeyReach(f"{_bare(one[0])} {_bare(other[0])}", one.start(), other.end())
+    for first, second in pairwise(_SPACED.finditer(text)):
+        if second.start() - first.end() == 1:
+            yield KeyReach(f"{_bare(first[0])} {_bare(second[0])}", first.start(), second.end())
 
 
 def _bare(word: str) -> str:

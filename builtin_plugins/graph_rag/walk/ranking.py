@@ -28,7 +28,7 @@ class Raised(NamedTuple):
     """
 
     reached: list[float | None]
-    kept: dict[int, float]
+    lifted: dict[int, float]
 
 
 def raised(scores: Sequence[float], reached: Sequence[tuple[int | None, float]]) -> Raised:
@@ -38,23 +38,23 @@ def raised(scores: Sequence[float], reached: Sequence[tuple[int | None, float]])
     to each, best first. A new passage starts from the last score of the ranking. No passage is placed before
     the first `KEPT` or above the best score.
     """
-    made: list[float | None] = [None] * len(reached)
+    new_scores: list[float | None] = [None] * len(reached)
     if not scores or scores[0] <= 0:
-        return Raised(made, {})
+        return Raised(new_scores, {})
     lead = 1 - scores[min(KEPT, len(scores) - 1)] / scores[0]
     weight = max(STEP_WEIGHT, LEAD_WEIGHT * lead) * scores[0]
-    wanted: dict[int, float] = {}
+    targets: dict[int, float] = {}
     for number, (place, worth) in enumerate(reached[:MOVED]):
         if place is None or place >= KEPT:
             own = scores[-1] if place is None else scores[place]
-            wanted[number] = own + weight * worth
+            targets[number] = own + weight * worth
     ceiling = scores[0] - KEPT * _APART
-    for number in sorted(wanted, key=lambda number: -wanted[number]):
-        ceiling = made[number] = max(0.0, min(wanted[number], ceiling - _APART))
-    highest = max((score for score in made if score is not None), default=0.0)
-    kept = {
+    for number in sorted(targets, key=lambda number: -targets[number]):
+        ceiling = new_scores[number] = max(0.0, min(targets[number], ceiling - _APART))
+    highest = max((score for score in new_scores if score is not None), default=0.0)
+    lifted = {
         place: highest + (KEPT - place) * _APART
         for place in range(1, min(KEPT, len(scores)))
         if scores[place] <= highest
     }
-    return Raised(made, kept)
+    return Raised(new_scores, lifted)

@@ -57,10 +57,10 @@ class Segment:
     def slot(self, group: str, passage_id: str) -> int | None:
         """The slot of a document's passage; None if it is missing or dead."""
         low, high = self.ranges.get(group, (0, 0))
-        found = np.flatnonzero(self.ids[low:high] == passage_id.encode())
-        if not len(found) or not self.alive[low + int(found[0])]:
+        matches = np.flatnonzero(self.ids[low:high] == passage_id.encode())
+        if not len(matches) or not self.alive[low + int(matches[0])]:
             return None
-        return low + int(found[0])
+        return low + int(matches[0])
 
     def without(self, group: str) -> Segment:
         """The same segment with a document's passages marked dead."""
@@ -73,8 +73,8 @@ class Segment:
 
     def only(self, groups: Collection[str]) -> Segment:
         """The same segment with the passages of all other documents marked dead."""
-        kept = np.fromiter((one in groups for one in self.groups), np.bool_, len(self.groups))
-        return replace(self, alive=self.alive & kept[self.documents])
+        is_included = np.fromiter((one in groups for one in self.groups), np.bool_, len(self.groups))
+        return replace(self, alive=self.alive & is_included[self.documents])
 
 
 def segment_of(documents: Sequence[tuple[str, Sequence[Digest]]]) -> Segment:
@@ -117,12 +117,12 @@ def _compact(segment: Segment) -> Segment:
     if segment.alive.all():
         return segment
     alive = segment.alive
-    kept = np.unique(segment.documents[alive])
+    groups = np.unique(segment.documents[alive])
     edges = alive[segment.owners]
     words = np.repeat(alive, np.diff(segment.word_starts))
     return _segment(
-        tuple(segment.groups[at] for at in kept),
-        np.searchsorted(kept, segment.documents[alive]).astype(np.int32),
+        tuple(segment.groups[at] for at in groups),
+        np.searchsorted(groups, segment.documents[alive]).astype(np.int32),
         segment.positions[alive],
         segment.ids[alive],
         _starts(np.diff(segment.starts)[alive]),

@@ -18,15 +18,15 @@ _MOST_CHARS = 8_192
 def sentence_shares(text: str, question: Sequence[str], places: Sequence[int]) -> npt.NDArray[np.float64]:
     """For each place in `text`, the share (0 to 1) of the question's words in its sentence."""
     text = text[:_MOST_CHARS]
-    starts = [0, *(found.end() for found in _END.finditer(text))]
-    wanted = set(question)
-    known: dict[int, float] = {}
+    starts = [0, *(match.end() for match in _END.finditer(text))]
+    words = set(question)
+    share_by_sentence: dict[int, float] = {}
     shares = np.zeros(len(places))
     for at, place in enumerate(places):
         number = bisect_right(starts, place) - 1
-        if number not in known:
+        if number not in share_by_sentence:
             end = starts[number + 1] if number + 1 < len(starts) else len(text)
-            held = wanted.intersection(content_words(text[starts[number] : end]))
-            known[number] = len(held) / max(1, len(wanted))
-        shares[at] = known[number]
+            shared = words.intersection(content_words(text[starts[number] : end]))
+            share_by_sentence[number] = len(shared) / max(1, len(words))
+        shares[at] = share_by_sentence[number]
     return shares

@@ -129,15 +129,15 @@ def steps(
     total = sum(segment.living for segment in segments)
     if not ranked or ranked[0].score <= 0 or total < FEWEST:
         return []
-    asked = _question(question)
-    found = [
+    question_keys = _question(question)
+    options = [
         candidates
         for place, source in enumerate(ranked[:SOURCES])
-        if (candidates := _from(segments, asked, place, source, total, most_read)) is not None
+        if (candidates := _from(segments, question_keys, place, source, total, most_read)) is not None
     ]
-    shares = [(max(0.0, ranked[one.place].score) / ranked[0].score) ** _SHARE_POWER for one in found]
-    made = [_step(segments, *one) for one in _best(segments, found, shares, most)]
-    return sorted(made, key=lambda step: (-step.worth, step.group, step.position))[:most]
+    shares = [(max(0.0, ranked[one.place].score) / ranked[0].score) ** _SHARE_POWER for one in options]
+    walk_steps = [_step(segments, *one) for one in _best(segments, options, shares, most)]
+    return sorted(walk_steps, key=lambda step: (-step.worth, step.group, step.position))[:most]
 
 
 def _question(question: str) -> _Question:
@@ -148,7 +148,7 @@ def _question(question: str) -> _Question:
 
 def _from(
     segments: Sequence[Segment],
-    asked: _Question,
+    question: _Question,
     place: int,
     source: RankedSource,
     total: int,
@@ -165,15 +165,15 @@ def _from(
     degrees = np.bincount(shared.keys, minlength=high - low)
     own = degrees[shared.keys]
     others = (shared.segments != number) | (shared.slots != slot)
-    shared = _kept(shared, (own >= FEWEST) & (own <= MOST) & others)
+    shared = _select(shared, (own >= FEWEST) & (own <= MOST) & others)
     if not len(shared.slots):
         return None
     names = _names(source, segment.places[low:high], np.unique(shared.keys))
-    weights = _key_weights(source, asked, segment, low, names, degrees, total)
+    weights = _key_weights(source, question, segment, low, names, degrees, total)
     kinds = np.where(
         shared.titles, _TARGET_TITLE, np.where(segment.titles[low:high][shared.keys], _SOURCE_TITLE, _NEITHER)
     )
-    missing = asked.hashes.difference(_words_of(segment, slot).tolist())
+    missing = question.hashes.difference(_words_of(segment, slot).tolist())
     return _Candidates(place, shared, weights[shared.keys] * kinds, names, missing)
 
 
@@ -239,9 +239,9 @@ def _shared(segments: Sequence[Segment], keys: Keys, most_read: int | None) -> _
         (np.searchsorted(one.ordered, keys), np.searchsorted(one.ordered, keys, "right")) for one in segments
     ]
     counts = sum((high - low for low, high in bounds), np.zeros(len(keys), np.int64))
-    wanted = np.flatnonzero((counts >= FEWEST) & (counts <= (counts if most_read is None else most_read)))
+    valid_keys = np.flatnonzero((counts >= FEWEST) & (counts <= (counts if most_read is None else most_read)))
     parts = [
-        _postings(number, one, *bound, wanted)
+        _postings(number, one, *bound, valid_keys)
         for number, (one, bound) in enumerate(zip(segments, bounds, strict=True))
     ]
     return _Shared(
@@ -252,18 +252,18 @@ def _shared(segments: Sequence[Segment], keys: Keys, most_read: int | None) -> _
     )
 
 
-def _postings(number: int, segment: Segment, low: Ints, high: Ints, wanted: Ints) -> _Shared:
-    lengths = (high - low)[wanted]
-    keys = np.repeat(wanted, lengths)
+def _postings(number: int, segment: Segment, low: Ints, high: Ints, valid_keys: Ints) -> _Shared:
+    lengths = (high - low)[valid_keys]
+    keys = np.repeat(valid_keys, lengths)
     ends = np.cumsum(lengths)
-    at = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(low[wanted] - ends + lengths, lengths)
+    at = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(low[valid_keys] - ends + lengths, lengths)
     edges = segment.order[at]
     slots = segment.owners[edges].astype(np.int64)
-    found = _Shared(np.full(len(slots), number), slots, segment.titles[edges], keys)
-    return _kept(found, segment.alive[slots])
+    shared = _Shared(np.full(len(slots), number), slots, segment.titles[edges], keys)
+    return _select(shared, segment.alive[slots])
 
 
-def _kept(shared: _Shared, which: npt.NDArray[np.bool_]) -> _Shared:
+def _select(shared: _Shared, which: npt.NDArray[np.bool_]) -> _Shared:
     return _Shared(shared.segments[which], shared.slots[which], shared.titles[which], shared.keys[which])
 
 
@@ -276,7 +276,7 @@ def _names(source: RankedSource, places: npt.NDArray[np.uint16], keys: Ints) -> 
 
 def _key_weights(
     source: RankedSource,
-    asked: _Question,
+    question: _Question,
     segment: Segment,
     low: int,
     names: Mapping[int, str],
@@ -287,16 +287,16 @@ def _key_weights(
     weights = np.zeros(len(degrees))
     keys = np.fromiter(names, np.int64, len(names))
     rarity = np.log1p(total / degrees[keys]) / np.log1p(total / FEWEST)
-    shares = sentence_shares(source.text, asked.words, segment.places[low + keys, 0].tolist())
+    shares = sentence_shares(source.text, question.words, segment.places[low + keys, 0].tolist())
     weights[keys] = rarity**_IDF_POWER * (_PLAIN_SENTENCE + (1 - _PLAIN_SENTENCE) * shares)
     for key, name in names.items():
-        if _is_asked(key_of(name), asked):
+        if _is_asked(key_of(name), question):
             weights[key] *= _ASKED
     return weights
 
 
-def _is_asked(key: str, asked: _Question) -> bool:
-    return key in asked.keys or (len(key) > 3 and key in asked.folded)
+def _is_asked(key: str, question: _Question) -> bool:
+    return key in question.keys or (len(key) > 3 and key in question.folded)
 
 
 def _words_of(segment: Segment, slot: int) -> Words:
@@ -307,5 +307,5 @@ def _brought(target: Segment, slot: int, missing: frozenset[int]) -> float:
     """A factor up to 1, by how many of the source's missing words the target has."""
     if not missing:
         return _NOTHING_MISSING
-    held = len(missing.intersection(_words_of(target, slot).tolist()))
-    return _NOTHING_MISSING + (1 - _NOTHING_MISSING) * held / len(missing)
+    count = len(missing.intersection(_words_of(target, slot).tolist()))
+    return _NOTHING_MISSING + (1 - _NOTHING_MISSING) * count / len(missing)

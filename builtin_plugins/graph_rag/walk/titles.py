@@ -31,15 +31,15 @@ def title_keys(text: str, mentions: Sequence[Mention] = (), document: str | None
     `mentions` are the passage's: a name of several words at its beginning is its subject.
     `document` is the title or file name of the document that begins with this passage.
     """
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     if (first := _first(text, mentions)) is not None:
-        found[first.key] = None
+        keys[first.key] = None
     for title in _titles(text, document):
         for form in (title, _BRACKETS.sub("", title)):
             if key := key_of(form):
-                found[key] = None
-        found |= dict.fromkeys(title_keys_of(title))
-    return list(found)
+                keys[key] = None
+        keys |= dict.fromkeys(title_keys_of(title))
+    return list(keys)
 
 
 def _first(text: str, mentions: Sequence[Mention]) -> Mention | None:
@@ -58,9 +58,9 @@ def _titles(text: str, document: str | None) -> Iterator[str]:
     if rest.strip() and _is_heading(line):
         yield line.strip().lstrip("#").strip()
         body = rest.lstrip()
-    elif (found := _LABELLED.match(text)) or ((found := _DOTTED.match(text)) and _is_name(found[1])):
-        yield found[1]
-        body = text[found.end() :]
+    elif (match := _LABELLED.match(text)) or ((match := _DOTTED.match(text)) and _is_name(match[1])):
+        yield match[1]
+        body = text[match.end() :]
     for span in subject(body):
         yield body[span.start : span.end]
 

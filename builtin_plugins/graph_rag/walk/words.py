@@ -23,15 +23,15 @@ _STOP: Final = frozenset(folded(word) for word in OPENERS | _ASKING)
 
 def content_words(text: str) -> list[str]:
     """The prefixes of content words, in order, each once; pairs of characters if words are not separated."""
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for word in _WORD.findall(folded(text)):
         if word.isascii():
             if word not in _STOP:
-                found[_stem(word)] = None
+                words[_stem(word)] = None
         else:
             for part in _parts(word):
-                found[part] = None
-    return list(found)
+                words[part] = None
+    return list(words)
 
 
 def _stem(word: str) -> str:

@@ -124,9 +124,9 @@ async def get_file(ctx: Context, file_id: str) -> FileOut:
 @routes.get("/v1/ai/files/{file_id}/content", **_CONTENT)
 async def get_file_content(ctx: Context, file_id: str) -> web.StreamResponse:
     """Download the bytes of a file."""
-    path, found = await service.content(ctx.caller, file_id)
-    since = found.uploaded_at if isinstance(found, rag.CatalogDocument) else found.created_at
-    return await ctx.send_file(path, found.filename, sha256=found.sha256, modified=since)
+    path, record = await service.content(ctx.caller, file_id)
+    since = record.uploaded_at if isinstance(record, rag.CatalogDocument) else record.created_at
+    return await ctx.send_file(path, record.filename, sha256=record.sha256, modified=since)
 
 
 @aliases.delete("/v1/files/{file_id}", **_DELETE)

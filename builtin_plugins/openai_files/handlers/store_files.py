@@ -176,5 +176,5 @@ async def list_batch_files(
     ctx: Context, vector_store_id: str, batch_id: str, query: StoreFileQuery
 ) -> StoreFilePage:
     """List the files of a batch."""
-    found = await batches.list_page(ctx.caller, vector_store_id, batch_id, query)
-    return StoreFilePage(**page_fields(*found))
+    page = await batches.list_page(ctx.caller, vector_store_id, batch_id, query)
+    return StoreFilePage(**page_fields(*page))

@@ -74,13 +74,13 @@ _ONE: Final = "vector_stores/{vector_store_id}"
 @routes.post("/v1/ai/vector_stores", **_CREATE)
 async def create_vector_store(ctx: Context, body: StoreCreate) -> StoreOut:
     """Create a vector store, which is a private knowledge base, and put files into it."""
-    found = await batches.files_of(ctx.caller, BatchCreate(file_ids=body.file_ids)) if body.file_ids else []
+    uploads = await batches.files_of(ctx.caller, BatchCreate(file_ids=body.file_ids)) if body.file_ids else []
     base_id = await id_for(ctx.caller, Attempt.of(ctx.request.headers), body)
-    made = await service.create(ctx.caller, body, base_id)
-    if not found:
-        return made
-    await batches.add(ctx.caller, made.id, found, base_id)
-    return await service.show(ctx.caller, made.id)
+    store = await service.create(ctx.caller, body, base_id)
+    if not uploads:
+        return store
+    await batches.add(ctx.caller, store.id, uploads, base_id)
+    return await service.show(ctx.caller, store.id)
 
 
 @aliases.get("/v1/vector_stores", **_LIST)

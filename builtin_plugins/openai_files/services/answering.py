@@ -29,29 +29,29 @@ class FileSearchTool(BaseModel):
 
 
 async def answer_from_files(
-    caller: Caller, asked: orchestrator.FileQuestion
+    caller: Caller, file_query: orchestrator.FileQuestion
 ) -> orchestrator.FileAnswerEvents:
     """Implements the hook of the same name."""
-    place = ("body", "tools", asked.place)
+    place = ("body", "tools", file_query.place)
     try:
-        tool = FileSearchTool.model_validate(dict(asked.tool))
+        tool = FileSearchTool.model_validate(dict(file_query.tool))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         raise Unprocessable([{**one, "loc": [*place, *one["loc"]]} for one in problems]) from None
-    options = {"top_k": tool.max_num_results, "metadata_filter": tool.filters, "llm_model": asked.model}
+    options = {"top_k": tool.max_num_results, "metadata_filter": tool.filters, "llm_model": file_query.model}
     sent = {name: value for name, value in options.items() if value is not None}
     base_ids = [row_in(one) for one in tool.vector_store_ids]
     try:
         events = await caller.platform.hooks.ask(
-            *(rag.ask_knowledge_bases, caller, base_ids, asked.question),
-            *(asked.history, sent, asked.generation),
+            *(rag.ask_knowledge_bases, caller, base_ids, file_query.question),
+            *(file_query.history, sent, file_query.generation),
         )
     except Unprocessable as error:
         is_filter = all(list(one["loc"][:2]) == ["body", "metadata_filter"] for one in error.detail)
         raise (moved(error, *place, "filters") if is_filter else error) from None
     if events is None:
         raise Unavailable("Documents can't be searched now; try again later")
-    return _events(caller, asked.question, events, _left_out(tool))
+    return _events(caller, file_query.question, events, _left_out(tool))
 
 
 def _left_out(tool: FileSearchTool) -> list[str]:
@@ -75,8 +75,8 @@ async def _events(
 
 async def _hits(caller: Caller, passages: Sequence[rag.Passage]) -> list[orchestrator.FileHit]:
     """The files of passages, in their order; one that was deleted meanwhile has no id."""
-    found = await results_of(caller, passages)
-    by_document = {one.document_id: result for one, result in found}
+    results = await results_of(caller, passages)
+    by_document = {one.document_id: result for one, result in results}
     return [
         orchestrator.FileHit(
             "" if (result := by_document.get(one.document_id)) is None else result.file_id,

@@ -28,24 +28,27 @@ from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, PayloadTooLarge, Unit, Unprocessable, utc_now
 
 
-async def create(caller: Caller, store_id: str, wanted: BatchCreate, attempt: Attempt) -> BatchOut:
+async def create(caller: Caller, store_id: str, request: BatchCreate, attempt: Attempt) -> BatchOut:
     """Put files into a vector store. Raises what `add` raises, and Unprocessable."""
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
-    found = await files_of(caller, wanted)
-    await _check_attributes(caller, base_id, wanted)
-    return await add(caller, store_id, found, await id_for(caller, attempt, wanted, base_id))
+    batch_files = await files_of(caller, request)
+    await _check_attributes(caller, base_id, request)
+    return await add(caller, store_id, batch_files, await id_for(caller, attempt, request, base_id))
 
 
-async def _check_attributes(caller: Caller, base_id: str, wanted: BatchCreate) -> None:
-    if not wanted.files:
-        await store_files.check_attributes(caller, base_id, wanted.attributes)
-    for at, one in enumerate(wanted.files):
-        await store_files.check_attributes(caller, base_id, one.attributes, "files", at)
+async def _check_attributes(caller: Caller, base_id: str, request: BatchCreate) -> None:
+    if not request.files:
+        await store_files.check_attributes(caller, base_id, request.attributes)
+    for at, entry in enumerate(request.files):
+        await store_files.check_attributes(caller, base_id, entry.attributes, "files", at)
 
 
 async def add(
-    caller: Caller, store_id: str, found: Sequence[tuple[UploadedFile, Attributes | None]], batch_id: str
+    caller: Caller,
+    store_id: str,
+    batch_files: Sequence[tuple[UploadedFile, Attributes | None]],
+    batch_id: str,
 ) -> BatchOut:
     """Put files into a vector store; one that can't be taken is counted as failed. A batch that has this id
     already stays as it is.
@@ -59,14 +62,14 @@ async def add(
     if before is not None:
         return await _state(caller, before)
     refused = {}
-    for file, attributes in found:
+    for file, attributes in batch_files:
         reason = await _put(caller, base_id, file, attributes)
         if reason is not None:
             refused[file.id] = reason
     row = FileBatch(
         id=batch_id,
         knowledge_base_id=base_id,
-        file_ids=list(dict.fromkeys(file.id for file, _ in found)),
+        file_ids=list(dict.fromkeys(file.id for file, _ in batch_files)),
         refused=refused,
         cancelled=[],
         is_cancelled=False,
@@ -97,31 +100,31 @@ def _store(unit: Unit, row: FileBatch) -> None:
     unit.session.merge(row)
 
 
-async def files_of(caller: Caller, wanted: BatchCreate) -> list[tuple[UploadedFile, Attributes | None]]:
+async def files_of(caller: Caller, request: BatchCreate) -> list[tuple[UploadedFile, Attributes | None]]:
     """The files that a batch names, with their attributes. Raises Unprocessable."""
-    several = _file_requests(caller, wanted)
-    known = await files.among(caller, [one.file_id for one in several])
-    found = []
-    for at, one in enumerate(several):
-        file = known.get(row_in(one.file_id))
+    several = _file_requests(caller, request)
+    by_id = await files.among(caller, [entry.file_id for entry in several])
+    batch_files = []
+    for at, entry in enumerate(several):
+        file = by_id.get(row_in(entry.file_id))
         if file is None:
-            place = ("body", "files", at, "file_id") if wanted.files else ("body", "file_ids", at)
-            raise Unprocessable.field(place, "there is no such file", one.file_id)
-        found.append((file, one.attributes))
-    return found
+            place = ("body", "files", at, "file_id") if request.files else ("body", "file_ids", at)
+            raise Unprocessable.field(place, "there is no such file", entry.file_id)
+        batch_files.append((file, entry.attributes))
+    return batch_files
 
 
-def _file_requests(caller: Caller, wanted: BatchCreate) -> list[StoreFileCreate]:
-    if bool(wanted.file_ids) == bool(wanted.files):
+def _file_requests(caller: Caller, request: BatchCreate) -> list[StoreFileCreate]:
+    if bool(request.file_ids) == bool(request.files):
         raise Unprocessable.field(("body", "file_ids"), "send either file_ids or files, and at least one")
-    several = wanted.files or [
-        StoreFileCreate(file_id=one, attributes=wanted.attributes) for one in wanted.file_ids
+    several = request.files or [
+        StoreFileCreate(file_id=one, attributes=request.attributes) for one in request.file_ids
     ]
     most = caller.platform.settings_of(OpenAIFilesSettings).openai_files_at_once
     if len(several) > most:
-        field = "files" if wanted.files else "file_ids"
+        field = "files" if request.files else "file_ids"
         raise Unprocessable.field(("body", field), f"must name at most {most} files")
-    for strategy in (wanted.chunking_strategy, *(one.chunking_strategy for one in several)):
+    for strategy in (request.chunking_strategy, *(one.chunking_strategy for one in several)):
         store_files.check_chunking(strategy)
     return several
 
@@ -135,10 +138,10 @@ async def _find(caller: Caller, store_id: str, batch_id: str) -> FileBatch:
     base_id, row_id = row_in(store_id), row_in(batch_id)
     await caller.platform.resource(rag.CATALOG).base(caller, base_id)
 
-    found = await caller.platform.database.read(_read, row_id)
-    if found is None or found.knowledge_base_id != base_id:
+    row = await caller.platform.database.read(_read, row_id)
+    if row is None or row.knowledge_base_id != base_id:
         raise BatchNotKnown()
-    return found
+    return row
 
 
 def _read(session: Session, batch_id: str) -> FileBatch | None:
@@ -156,12 +159,12 @@ async def cancel(caller: Caller, store_id: str, batch_id: str) -> BatchOut:
         await caller.platform.hooks.ask(rag.drop_document, caller, row.knowledge_base_id, key_of(file_id))
 
     def write(unit: Unit) -> FileBatch:
-        found = unit.session.get(FileBatch, row.id, with_for_update=True)
-        if found is None:
+        batch = unit.session.get(FileBatch, row.id, with_for_update=True)
+        if batch is None:
             raise BatchNotKnown()
-        found.cancelled = [*found.cancelled, *(one for one in waiting if one not in found.cancelled)]
-        found.is_cancelled = True
-        return found
+        batch.cancelled = [*batch.cancelled, *(one for one in waiting if one not in batch.cancelled)]
+        batch.is_cancelled = True
+        return batch
 
     return await _state(caller, await caller.platform.database.write(write))
 
@@ -169,8 +172,8 @@ async def cancel(caller: Caller, store_id: str, batch_id: str) -> BatchOut:
 async def _entries(caller: Caller, row: FileBatch) -> Mapping[str, rag.CatalogDocument]:
     """The documents of a batch that are still there, by the ids of their files."""
     by_key = {key_of(one): one for one in row.file_ids}
-    found = await caller.platform.resource(rag.CATALOG).keyed(caller, list(by_key), row.knowledge_base_id)
-    return {by_key[one.key]: one for one in found if one.key is not None}
+    documents = await caller.platform.resource(rag.CATALOG).keyed(caller, list(by_key), row.knowledge_base_id)
+    return {by_key[one.key]: one for one in documents if one.key is not None}
 
 
 async def _state(caller: Caller, row: FileBatch) -> BatchOut:
@@ -208,8 +211,8 @@ async def list_page(
 def _place(every: Sequence[StoreFileOut], side: str, name: str | None) -> int | None:
     if name is None:
         return None
-    for at, one in enumerate(every):
-        if one.id == name:
+    for at, file in enumerate(every):
+        if file.id == name:
             return at
     raise Unprocessable.field(("query", side), "names nothing in this list", name)
 

@@ -29,7 +29,7 @@ async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry:
     Raises StorageLimit, and Unauthorized if the account was deleted meanwhile.
     """
     limit = caller.platform.settings_of(OpenAIFilesSettings).openai_files_account_mb * _MEGABYTE
-    wanted = UploadedFile(
+    file = UploadedFile(
         id=str(uuid.uuid4()),
         owner_id=caller.id,
         visibility="private",
@@ -42,13 +42,13 @@ async def add(caller: Caller, received: ReceivedFile, purpose: str, *, is_retry:
 
     def write(unit: Unit) -> FileOut:
         _hold_owner(unit, caller)
-        unit.lock(f"openai_files.usage.{wanted.owner_id}")
-        found = _uploaded_before(unit.session, wanted) if is_retry else None
-        if found is None:
-            _admit(unit.session, wanted, limit)
-            unit.session.add(wanted)
-            caller.platform.blobs.keep(unit, received.staged, wanted.holder)
-        return render(found or wanted)
+        unit.lock(f"openai_files.usage.{file.owner_id}")
+        earlier = _uploaded_before(unit.session, file) if is_retry else None
+        if earlier is None:
+            _admit(unit.session, file, limit)
+            unit.session.add(file)
+            caller.platform.blobs.keep(unit, received.staged, file.holder)
+        return render(earlier or file)
 
     return await caller.platform.database.write(write)
 
@@ -58,32 +58,32 @@ def _hold_owner(unit: Unit, caller: Caller) -> None:
     if caller.id is None:
         return
     mine = (Account.id == caller.id) & Account.deleted_at.is_(None)
-    held = select(Account.id).where(mine).with_for_update(read=True)
-    if unit.session.scalar(held) is None:
+    account = select(Account.id).where(mine).with_for_update(read=True)
+    if unit.session.scalar(account) is None:
         raise Unauthorized("The account has been deleted")
 
 
-def _uploaded_before(session: Session, wanted: UploadedFile) -> UploadedFile | None:
+def _uploaded_before(session: Session, file: UploadedFile) -> UploadedFile | None:
     same = (
-        (UploadedFile.owner_id == wanted.owner_id)
-        & (UploadedFile.sha256 == wanted.sha256)
-        & (UploadedFile.filename == wanted.filename)
-        & (UploadedFile.purpose == wanted.purpose)
-        & (UploadedFile.created_at > wanted.created_at - RETRIED)
+        (UploadedFile.owner_id == file.owner_id)
+        & (UploadedFile.sha256 == file.sha256)
+        & (UploadedFile.filename == file.filename)
+        & (UploadedFile.purpose == file.purpose)
+        & (UploadedFile.created_at > file.created_at - RETRIED)
     )
-    found: UploadedFile | None = session.scalar(
+    earlier: UploadedFile | None = session.scalar(
         select(UploadedFile).where(same).order_by(UploadedFile.created_at.desc()).limit(1)
     )
-    return found
+    return earlier
 
 
-def _admit(session: Session, wanted: UploadedFile, limit: int) -> None:
-    mine = UploadedFile.owner_id == wanted.owner_id
+def _admit(session: Session, file: UploadedFile, limit: int) -> None:
+    mine = UploadedFile.owner_id == file.owner_id
     used = int(session.scalar(select(func.sum(UploadedFile.size_bytes)).where(mine)) or 0)
-    if limit and used + wanted.size_bytes > limit:
+    if limit and used + file.size_bytes > limit:
         raise rag.StorageLimit(
             f"The uploaded files of this account take up {used / _MEGABYTE:.1f} of {limit // _MEGABYTE} MB, "
-            f"and this one has {wanted.size_bytes / _MEGABYTE:.1f} MB. Delete some files, or ask the "
+            f"and this one has {file.size_bytes / _MEGABYTE:.1f} MB. Delete some files, or ask the "
             "operator for more room."
         )
 
@@ -123,10 +123,10 @@ async def get(caller: Caller, file_id: str) -> UploadedFile:
 async def among(caller: Caller, file_ids: Sequence[str]) -> dict[str, UploadedFile]:
     """Those of these files that are the caller's, by the id of their rows."""
     scope = await scope_of(caller.platform, caller.principal)
-    wanted = [row_in(one) for one in file_ids]
+    row_ids = [row_in(one) for one in file_ids]
 
     def read(session: Session) -> dict[str, UploadedFile]:
-        query = select(UploadedFile).where(_mine(scope), UploadedFile.id.in_(wanted))
+        query = select(UploadedFile).where(_mine(scope), UploadedFile.id.in_(row_ids))
         return {row.id: row for row in session.scalars(query)}
 
     return await caller.platform.database.read(read)
@@ -139,10 +139,10 @@ def _mine(scope: Scope) -> ColumnElement[bool]:
 
 def _get(session: Session, scope: Scope, file_id: str) -> UploadedFile:
     query = select(UploadedFile).where(_mine(scope), UploadedFile.id == row_in(file_id))
-    found: UploadedFile | None = session.scalar(query)
-    if found is None:
+    file: UploadedFile | None = session.scalar(query)
+    if file is None:
         raise FileNotKnown()
-    return found
+    return file
 
 
 async def show(caller: Caller, file_id: str) -> FileOut:
@@ -163,27 +163,27 @@ async def show(caller: Caller, file_id: str) -> FileOut:
 async def content(caller: Caller, file_id: str) -> tuple[Path, UploadedFile | rag.CatalogDocument]:
     """A file with the bytes of a file or document, and its record. Raises FileNotKnown."""
     try:
-        found = await get(caller, file_id)
+        file = await get(caller, file_id)
     except FileNotKnown:
         document = await _document(caller, file_id)
         return await caller.platform.resource(rag.CATALOG).original(caller, document), document
-    return await caller.platform.blobs.local(found.sha256), found
+    return await caller.platform.blobs.local(file.sha256), file
 
 
 async def _document(caller: Caller, file_id: str) -> rag.CatalogDocument:
     row = row_in(file_id)
-    found = (await caller.platform.resource(rag.CATALOG).by_ids(caller, [row])).get(row)
-    if found is None:
+    document = (await caller.platform.resource(rag.CATALOG).by_ids(caller, [row])).get(row)
+    if document is None:
         raise FileNotKnown()
-    return found
+    return document
 
 
 async def remove(caller: Caller, file_id: str) -> None:
     """Delete a file, and the documents that were made of it where the caller may. Raises FileNotKnown."""
-    found = await get(caller, file_id)
-    await _drop_documents(caller, found.id)
-    await caller.platform.database.write(_remove, caller.platform, found.id)
-    await _drop_documents(caller, found.id)  # of those who put it into a vector store meanwhile
+    file = await get(caller, file_id)
+    await _drop_documents(caller, file.id)
+    await caller.platform.database.write(_remove, caller.platform, file.id)
+    await _drop_documents(caller, file.id)  # of those who put it into a vector store meanwhile
 
 
 async def _drop_documents(caller: Caller, row_id: str) -> None:

@@ -40,28 +40,28 @@ async def id_for(caller: Caller, attempt: Attempt, body: BaseModel, base_id: str
 
     The same again for a request with the same key and body within a day, and for a retry of the same body.
     """
-    wanted = MakingRequest(
+    request = MakingRequest(
         id=str(uuid.uuid4()), owner_id=caller.id, digest=_digest(attempt, body, base_id), created_at=utc_now()
     )
-    wanted.knowledge_base_id = base_id or wanted.id
+    request.knowledge_base_id = base_id or request.id
 
     def write(unit: Unit) -> str:
-        unit.lock(f"openai_files.requests.{wanted.owner_id}")
-        mine = MakingRequest.owner_id == wanted.owner_id
+        unit.lock(f"openai_files.requests.{request.owner_id}")
+        mine = MakingRequest.owner_id == request.owner_id
         unit.session.execute(delete(MakingRequest).where(mine, MakingRequest.created_at < utc_now() - _KEYED))
         if attempt.key or attempt.is_retry:
-            since = wanted.created_at - (_KEYED if attempt.key else RETRIED)
-            same = (MakingRequest.digest == wanted.digest) & (MakingRequest.created_at > since)
+            since = request.created_at - (_KEYED if attempt.key else RETRIED)
+            same = (MakingRequest.digest == request.digest) & (MakingRequest.created_at > since)
             latest = select(MakingRequest.id).where(mine, same).order_by(MakingRequest.created_at.desc())
-            made = unit.session.scalar(latest.limit(1))
-            if made is not None:
-                return str(made)
-        unit.session.add(wanted)
-        return wanted.id
+            earlier_id = unit.session.scalar(latest.limit(1))
+            if earlier_id is not None:
+                return str(earlier_id)
+        unit.session.add(request)
+        return request.id
 
     return await caller.platform.database.write(write)
 
 
 def _digest(attempt: Attempt, body: BaseModel, base_id: str) -> str:
-    asked = (attempt.key, base_id, body.model_dump_json())
-    return hashlib.sha256("\0".join(asked).encode()).hexdigest()
+    parts = (attempt.key, base_id, body.model_dump_json())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

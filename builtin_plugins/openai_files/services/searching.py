@@ -11,28 +11,28 @@ from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Unprocessable
 
 
-async def search(caller: Caller, store_id: str, wanted: StoreSearch) -> SearchPage:
+async def search(caller: Caller, store_id: str, request: StoreSearch) -> SearchPage:
     """The best passages for one question or several. Raises KnowledgeBaseNotFound, Unprocessable."""
-    queries = [wanted.query] if isinstance(wanted.query, str) else list(dict.fromkeys(wanted.query))
+    queries = [request.query] if isinstance(request.query, str) else list(dict.fromkeys(request.query))
     best: dict[str, rag.Passage] = {}
     for query in queries:
-        for one in await _passages(caller, store_id, query, wanted):
-            if one.chunk_id not in best or best[one.chunk_id].score < one.score:
-                best[one.chunk_id] = one
-    ranked = sorted(best.values(), key=lambda one: -one.score)[: wanted.max_num_results]
-    enough = [one for one in ranked if one.score >= wanted.ranking_options.score_threshold]
-    return SearchPage(search_query=queries, data=[one for _, one in await results_of(caller, enough)])
+        for passage in await _passages(caller, store_id, query, request):
+            if passage.chunk_id not in best or best[passage.chunk_id].score < passage.score:
+                best[passage.chunk_id] = passage
+    ranked = sorted(best.values(), key=lambda passage: -passage.score)[: request.max_num_results]
+    enough = [passage for passage in ranked if passage.score >= request.ranking_options.score_threshold]
+    return SearchPage(search_query=queries, data=[result for _, result in await results_of(caller, enough)])
 
 
-async def _passages(caller: Caller, store_id: str, query: str, wanted: StoreSearch) -> Sequence[rag.Passage]:
+async def _passages(caller: Caller, store_id: str, query: str, request: StoreSearch) -> Sequence[rag.Passage]:
     base_ids = [row_in(store_id)]
     try:
-        found = await caller.platform.hooks.ask(
-            rag.search_passages, caller, query, wanted.max_num_results, base_ids, wanted.filters
+        passages = await caller.platform.hooks.ask(
+            rag.search_passages, caller, query, request.max_num_results, base_ids, request.filters
         )
     except Unprocessable as error:
         raise moved(error, "body", "filters") from None
-    return found or ()
+    return passages or ()
 
 
 def moved(error: Unprocessable, *place: str | int) -> Unprocessable:

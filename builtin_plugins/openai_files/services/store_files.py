@@ -33,17 +33,17 @@ _STATUSES: Final[Mapping[str, FileStatus]] = {
 _OURS: Final = {ours: theirs for theirs, ours in _STATUSES.items()}
 
 
-async def attach(caller: Caller, store_id: str, wanted: StoreFileCreate) -> StoreFileOut:
+async def attach(caller: Caller, store_id: str, request: StoreFileCreate) -> StoreFileOut:
     """Put a file of the caller's into a vector store; again, only its attributes change.
 
     Raises FileNotKnown and what storing a document raises.
     """
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
-    check_chunking(wanted.chunking_strategy)
-    file = await files.get(caller, wanted.file_id)
-    await check_attributes(caller, base_id, wanted.attributes)
-    return render(await put(caller, base_id, file, wanted.attributes))
+    check_chunking(request.chunking_strategy)
+    file = await files.get(caller, request.file_id)
+    await check_attributes(caller, base_id, request.attributes)
+    return render(await put(caller, base_id, file, request.attributes))
 
 
 async def put(
@@ -110,8 +110,8 @@ async def update(caller: Caller, store_id: str, file_id: str, attributes: Attrib
     """Replace the attributes of a file in a vector store. Raises FileNotKnown, NotOwner, Unprocessable."""
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
-    found = await find(caller, base_id, file_id)
-    return render(await set_attributes(caller, base_id, found.id, attributes))
+    document = await find(caller, base_id, file_id)
+    return render(await set_attributes(caller, base_id, document.id, attributes))
 
 
 def _kinds(attributes: Attributes) -> dict[str, Any]:
@@ -157,19 +157,21 @@ async def remove(caller: Caller, store_id: str, file_id: str) -> str:
     """Take a file out of a vector store: its document goes, with a receipt, and the file stays."""
     base_id = row_in(store_id)
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
-    found = await find(caller, base_id, file_id)
+    document = await find(caller, base_id, file_id)
     hooks = caller.platform.hooks
-    if found.key is not None:
-        await hooks.ask(rag.drop_document, caller, base_id, found.key)
+    if document.key is not None:
+        await hooks.ask(rag.drop_document, caller, base_id, document.key)
     else:
-        await hooks.ask(rag.delete_document, caller, base_id, found.id)
-    return file_of(found.key, found.id)
+        await hooks.ask(rag.delete_document, caller, base_id, document.id)
+    return file_of(document.key, document.id)
 
 
 async def content(caller: Caller, store_id: str, file_id: str) -> ContentPage:
     """The text of a file as it was read. Raises FileNotKnown, PayloadTooLarge."""
-    found = await find(caller, row_in(store_id), file_id)
-    text = await caller.platform.hooks.ask(rag.read_document, caller, found.knowledge_base_id, found.id, None)
+    document = await find(caller, row_in(store_id), file_id)
+    text = await caller.platform.hooks.ask(
+        rag.read_document, caller, document.knowledge_base_id, document.id, None
+    )
     return ContentPage(data=[] if text is None or not text.text else [TextContent(text=text.text)])
 
 

@@ -28,17 +28,17 @@ KEPT_WITH_BASE: Final = (StoreLabels, FileBatch, MakingRequest)
 """Tables whose rows go with their knowledge base."""
 
 
-async def create(caller: Caller, wanted: StoreCreate, base_id: str) -> StoreOut:
+async def create(caller: Caller, request: StoreCreate, base_id: str) -> StoreOut:
     """A new knowledge base of the caller with this id, still without files. Raises Unprocessable."""
-    base = rag.KnowledgeBaseCreate(
-        name=wanted.name or _UNNAMED,
-        description=wanted.description or "",
-        **_sizes(wanted.chunking_strategy),
+    settings = rag.KnowledgeBaseCreate(
+        name=request.name or _UNNAMED,
+        description=request.description or "",
+        **_sizes(request.chunking_strategy),
     )
-    made = await caller.platform.resource(rag.CATALOG).create(caller, base, base_id)
-    if not wanted.metadata:
-        return render(made, {})
-    return render(made, await caller.platform.database.write(_first_labels, made.id, wanted.metadata))
+    base = await caller.platform.resource(rag.CATALOG).create(caller, settings, base_id)
+    if not request.metadata:
+        return render(base, {})
+    return render(base, await caller.platform.database.write(_first_labels, base.id, request.metadata))
 
 
 def _sizes(strategy: ChunkingStrategy | None) -> dict[str, Any]:
@@ -63,9 +63,9 @@ async def list_page(caller: Caller, query: CursorQuery) -> tuple[list[StoreOut],
 
 async def show(caller: Caller, store_id: str) -> StoreOut:
     """One vector store. Raises KnowledgeBaseNotFound."""
-    found = await caller.platform.resource(rag.CATALOG).base(caller, row_in(store_id))
-    labels = await caller.platform.database.read(_read_labels, [found.id])
-    return render(found, labels.get(found.id, {}))
+    base = await caller.platform.resource(rag.CATALOG).base(caller, row_in(store_id))
+    labels = await caller.platform.database.read(_read_labels, [base.id])
+    return render(base, labels.get(base.id, {}))
 
 
 async def update(caller: Caller, store_id: str, change: StoreUpdate) -> StoreOut:
@@ -110,9 +110,9 @@ def _read_labels(session: Session, base_ids: Sequence[str]) -> dict[str, dict[st
 def _first_labels(unit: Unit, base_id: str, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Keep them, unless a request before this retry did, and they may have changed since."""
     unit.lock(f"openai_files.store.{base_id}")
-    found = unit.session.get(StoreLabels, base_id)
-    if found is not None:
-        return dict(found.labels)
+    row = unit.session.get(StoreLabels, base_id)
+    if row is not None:
+        return dict(row.labels)
     unit.session.add(StoreLabels(knowledge_base_id=base_id, labels=dict(labels)))
     return labels
 

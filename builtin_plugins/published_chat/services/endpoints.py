@@ -53,23 +53,23 @@ _TARGET = "published_chat"
 
 def find(session: Session, scope: Scope, endpoint_id: str) -> ChatEndpoint:
     """An endpoint that the caller may see. Raises EndpointNotFound."""
-    found: ChatEndpoint | None = session.scalar(
+    endpoint: ChatEndpoint | None = session.scalar(
         select(ChatEndpoint).where(ChatEndpoint.id == endpoint_id, scope.sees(ChatEndpoint))
     )
-    if found is None:
+    if endpoint is None:
         raise EndpointNotFound()
-    return found
+    return endpoint
 
 
 def find_own(session: Session, scope: Scope, endpoint_id: str) -> ChatEndpoint:
     """An endpoint that the caller may change. Raises EndpointNotFound, NotEndpointOwner."""
-    found = find(session, scope, endpoint_id)
-    if not scope.owns(found):
+    endpoint = find(session, scope, endpoint_id)
+    if not scope.owns(endpoint):
         raise NotEndpointOwner()
-    return found
+    return endpoint
 
 
-async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
+async def create(caller: Caller, request: EndpointCreate) -> EndpointOut:
     """A new endpoint of the caller.
 
     Raises PipelineNotFound, NotPipelineOwner, PublishingNotAllowed, SlugTaken, and Unprocessable for an
@@ -77,41 +77,45 @@ async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
     """
     if caller.id is None:
         raise Forbidden("Only an account can publish a chat; it answers with the account's rights")
-    _check_method(caller.platform, wanted.rag_config)
-    await _check_pipeline(caller, wanted.pipeline_id)
+    _check_method(caller.platform, request.rag_config)
+    await _check_pipeline(caller, request.pipeline_id)
     settings = caller.platform.settings_of(PublishedChatSettings)
-    made = ChatEndpoint(
+    endpoint = ChatEndpoint(
         id=str(uuid.uuid4()),
         owner_id=caller.id,
-        name=wanted.name,
-        slug=wanted.slug,
-        slug_key=wanted.slug.casefold(),
-        pipeline_id=wanted.pipeline_id,
-        allowed_origins=wanted.allowed_origins,
-        rag_config=wanted.rag_config.model_dump(exclude_unset=True),
-        rate_limit_per_minute=wanted.rate_limit_per_minute,
-        daily_questions=wanted.daily_questions or settings.daily_questions,
-        daily_tokens=wanted.daily_tokens or settings.daily_tokens,
+        name=request.name,
+        slug=request.slug,
+        slug_key=request.slug.casefold(),
+        pipeline_id=request.pipeline_id,
+        allowed_origins=request.allowed_origins,
+        rag_config=request.rag_config.model_dump(exclude_unset=True),
+        rate_limit_per_minute=request.rate_limit_per_minute,
+        daily_questions=request.daily_questions or settings.daily_questions,
+        daily_tokens=request.daily_tokens or settings.daily_tokens,
     )
     try:
-        await caller.platform.database.write(_add, caller, made)
+        await caller.platform.database.write(_add, caller, endpoint)
     except IntegrityError:
         raise ChatSlugTaken() from None
-    return await _endpoint_out(caller.platform, made)
+    return await _endpoint_out(caller.platform, endpoint)
 
 
-def _add(unit: Unit, caller: Caller, made: ChatEndpoint) -> None:
-    unit.session.add(made)
+def _add(unit: Unit, caller: Caller, endpoint: ChatEndpoint) -> None:
+    unit.session.add(endpoint)
     unit.session.flush()
-    after = {"slug": made.slug, "pipeline_id": made.pipeline_id, "allowed_origins": made.allowed_origins}
-    audit(unit, "published_chat.created", _TARGET, made.id, after=after, origin=caller.origin)
+    after = {
+        "slug": endpoint.slug,
+        "pipeline_id": endpoint.pipeline_id,
+        "allowed_origins": endpoint.allowed_origins,
+    }
+    audit(unit, "published_chat.created", _TARGET, endpoint.id, after=after, origin=caller.origin)
 
 
 def _check_method(platform: Platform, config: RagConfig) -> None:
-    known = missing_method(platform, config.method)
-    if known is not None:
+    methods = missing_method(platform, config.method)
+    if methods is not None:
         place = ("body", "rag_config", "method")
-        raise Unprocessable.field(place, f"must be one of {', '.join(known)}", config.method)
+        raise Unprocessable.field(place, f"must be one of {', '.join(methods)}", config.method)
 
 
 async def _check_pipeline(owner: Caller, pipeline_id: str) -> None:
@@ -133,9 +137,9 @@ async def list_page(caller: Caller, query: PageQuery) -> tuple[list[EndpointOut]
 
 
 def _page(session: Session, scope: Scope, query: PageQuery) -> tuple[Sequence[ChatEndpoint], int]:
-    wanted = scope.sees(ChatEndpoint)
-    total = session.scalar(select(func.count()).select_from(ChatEndpoint).where(wanted))
-    ordered = select(ChatEndpoint).where(wanted).order_by(ChatEndpoint.created_at, ChatEndpoint.id)
+    visible = scope.sees(ChatEndpoint)
+    total = session.scalar(select(func.count()).select_from(ChatEndpoint).where(visible))
+    ordered = select(ChatEndpoint).where(visible).order_by(ChatEndpoint.created_at, ChatEndpoint.id)
     return session.scalars(ordered.limit(query.limit).offset(query.offset)).all(), int(total or 0)
 
 
@@ -153,11 +157,11 @@ async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> En
     """
     platform = caller.platform
     scope = await scope_of(platform, caller.principal)
-    found = await platform.database.read(find_own, scope, endpoint_id)
+    endpoint = await platform.database.read(find_own, scope, endpoint_id)
     if change.rag_config is not None:
         _check_method(platform, change.rag_config)
-    if change.pipeline_id is not None and change.pipeline_id != found.pipeline_id:
-        owner = await owner_of(platform, found)
+    if change.pipeline_id is not None and change.pipeline_id != endpoint.pipeline_id:
+        owner = await owner_of(platform, endpoint)
         if owner is None:
             raise ChatPipelineNotFound()
         await _check_pipeline(owner, change.pipeline_id)
@@ -169,27 +173,27 @@ async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> En
 def _update(
     unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, change: EndpointUpdate
 ) -> ChatEndpoint:
-    found = find_own(unit.session, scope, endpoint_id)
+    endpoint = find_own(unit.session, scope, endpoint_id)
     sent = change.model_dump(exclude_unset=True, exclude_none=True)
     if "allowed_origins" in change.model_fields_set:
         sent["allowed_origins"] = change.allowed_origins
     if change.rag_config is not None:
         sent["rag_config"] = change.rag_config.model_dump(exclude_unset=True)
-    before = {name: getattr(found, name) for name in sent}
+    before = {name: getattr(endpoint, name) for name in sent}
     for name, value in sent.items():
-        setattr(found, name, value)
-    found.updated_at = utc_now()
+        setattr(endpoint, name, value)
+    endpoint.updated_at = utc_now()
     audit(
         unit,
         "published_chat.updated",
         _TARGET,
-        found.id,
+        endpoint.id,
         before=before,
         after=sent,
         origin=caller.origin,
     )
     unit.session.flush()
-    return found
+    return endpoint
 
 
 async def remove(caller: Caller, endpoint_id: str) -> None:
@@ -214,10 +218,10 @@ async def remove_of_account(platform: Platform, account_id: int) -> None:
 
 def _remove_next(unit: Unit, caller: Caller, account_id: int) -> bool:
     query = select(ChatEndpoint).where(ChatEndpoint.owner_id == account_id).order_by(ChatEndpoint.id).limit(1)
-    found: ChatEndpoint | None = unit.session.scalar(query.with_for_update())
-    if found is not None:
-        _delete(unit, caller, found)
-    return found is not None
+    endpoint: ChatEndpoint | None = unit.session.scalar(query.with_for_update())
+    if endpoint is not None:
+        _delete(unit, caller, endpoint)
+    return endpoint is not None
 
 
 def _delete(unit: Unit, caller: Caller, endpoint: ChatEndpoint) -> None:

@@ -28,10 +28,10 @@ async def rate(door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
 
 
 def _rate(unit: Unit, door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
-    wanted = (VisitorTurn.turn_id == feedback.turn_id) & (VisitorTurn.session_id == visitor.session_id)
+    condition = (VisitorTurn.turn_id == feedback.turn_id) & (VisitorTurn.session_id == visitor.session_id)
     if feedback.conversation_id is not None:
-        wanted &= VisitorTurn.conversation_id == feedback.conversation_id
-    turn: VisitorTurn | None = unit.session.scalar(select(VisitorTurn).where(wanted).with_for_update())
+        condition &= VisitorTurn.conversation_id == feedback.conversation_id
+    turn: VisitorTurn | None = unit.session.scalar(select(VisitorTurn).where(condition).with_for_update())
     if turn is None:
         raise VisitorTurnNotFound()
     day: Day | None = unit.session.scalar(
@@ -67,16 +67,16 @@ async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[co
     """The latest rated turns of chats over these pipelines that the caller sees, with their texts."""
     scope = await scope_of(caller.platform, caller.principal)
     rows = await caller.platform.database.read(_rated, scope, pipelines, limit)
-    found: list[conversations.RecordedTurn] = []
+    rated_turns: list[conversations.RecordedTurn] = []
     for endpoint_id, session_id in dict.fromkeys((row.endpoint_id, row.session_id) for row in rows):
         ratings = {row.turn_id: row for row in rows if row.session_id == session_id}
         turns, _ = await read_session(caller, endpoint_id, session_id, _OF_A_SESSION, 0)
-        found += [
+        rated_turns += [
             replace(turn, rating=ratings[turn.id].rating, rating_comment=ratings[turn.id].comment)
             for turn in turns
             if turn.id in ratings
         ]
-    return found
+    return rated_turns
 
 
 def _rated(session: Session, scope: Scope, pipelines: Sequence[str], limit: int) -> Sequence[Any]:

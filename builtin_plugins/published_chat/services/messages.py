@@ -129,31 +129,31 @@ async def _ask_pipeline(door: Door, question: str, history: Sequence[rag.PastTur
     return events
 
 
-async def _answer(asked: CountedQuestion) -> Pieces:
+async def _answer(question: CountedQuestion) -> Pieces:
     """Stream the answer; the question is deleted if that fails or the visitor leaves early."""
     done = False
     try:
-        async with aclosing(asked.events) as events:
+        async with aclosing(question.events) as events:
             async for event in events:
                 if isinstance(event, rag.PipelineAnswer):
-                    await asked.turn.close(event, event.method)
-                    await _record(asked, event)
+                    await question.turn.close(event, event.method)
+                    await _record(question, event)
                     done = True
-                    yield _rendered(asked, event)
+                    yield _rendered(question, event)
                 else:
                     yield event
     finally:
         if not done:
-            await asked.turn.drop()
+            await question.turn.drop()
 
 
-def _rendered(asked: CountedQuestion, answer: rag.PipelineAnswer) -> ChatAnswer:
+def _rendered(question: CountedQuestion, answer: rag.PipelineAnswer) -> ChatAnswer:
     cited = {int(number) for number in _CITED.findall(answer.text)}
     numbered = list(enumerate(answer.passages, 1))
-    shown = [one for one in numbered if one[0] in cited] or numbered
+    sources = [one for one in numbered if one[0] in cited] or numbered
     return ChatAnswer(
-        turn_id=asked.turn.id,
-        conversation_id=asked.conversation_id,
+        turn_id=question.turn.id,
+        conversation_id=question.conversation_id,
         answer=answer.text,
         sources=[
             CitedSource(
@@ -163,7 +163,7 @@ def _rendered(asked: CountedQuestion, answer: rag.PipelineAnswer) -> ChatAnswer:
                 section=one.section_at(0),
                 text=_short(one.text),
             )
-            for number, one in shown
+            for number, one in sources
         ],
         refused=not answer.passages,
     )
@@ -194,10 +194,10 @@ def _count_one(unit: Unit, door: Door, visitor: Visitor) -> None:
         if unit.session.connection().execute(_DAY_EXISTS, values).first() is not None:
             raise DailyLimit(headers={"Retry-After": str(_seconds_of_today(now))})
         unit.session.connection().execute(insert(_DAY), _new_day(endpoint.id, now, questions=1))
-    seen = {"session": visitor.session_id, "now": now}
-    if not _changes(unit, _SEE_SESSION, seen):
-        made = {"id": visitor.session_id, "endpoint_id": endpoint.id, "origin": door.origin}
-        unit.session.connection().execute(insert(_SESSION), {**made, "started_at": now, "last_activity": now})
+    visit = {"session": visitor.session_id, "now": now}
+    if not _changes(unit, _SEE_SESSION, visit):
+        row = {"id": visitor.session_id, "endpoint_id": endpoint.id, "origin": door.origin}
+        unit.session.connection().execute(insert(_SESSION), {**row, "started_at": now, "last_activity": now})
 
 
 def _seconds_of_today(now: datetime) -> int:
@@ -205,16 +205,16 @@ def _seconds_of_today(now: datetime) -> int:
     return max(1, int((midnight - now).total_seconds()))
 
 
-async def _record(asked: CountedQuestion, answer: rag.PipelineAnswer) -> None:
-    platform = asked.door.owner.platform
+async def _record(question: CountedQuestion, answer: rag.PipelineAnswer) -> None:
+    platform = question.door.owner.platform
     try:
-        await platform.database.write(_record_one, asked, answer)
+        await platform.database.write(_record_one, question, answer)
     except IntegrityError:  # two first questions of a day at once
-        await platform.database.write(_record_one, asked, answer)
+        await platform.database.write(_record_one, question, answer)
 
 
-def _record_one(unit: Unit, asked: CountedQuestion, answer: rag.PipelineAnswer) -> None:
-    connection, now, endpoint_id = unit.session.connection(), unit.now(), asked.door.endpoint.id
+def _record_one(unit: Unit, question: CountedQuestion, answer: rag.PipelineAnswer) -> None:
+    connection, now, endpoint_id = unit.session.connection(), unit.now(), question.door.endpoint.id
     if connection.execute(_ENDPOINT_EXISTS, {"endpoint": endpoint_id}).first() is None:
         return
     answered, tokens = int(bool(answer.passages)), answer.tokens_used or 0
@@ -223,10 +223,10 @@ def _record_one(unit: Unit, asked: CountedQuestion, answer: rag.PipelineAnswer) 
     if not _changes(unit, _COUNT_ANSWER, counted):
         first = {"answered": answered, "refused": 1 - answered, "tokens": min(_MOST, tokens)}
         connection.execute(insert(_DAY), _new_day(endpoint_id, now, **first))
-    session_id = asked.visitor.session_id
+    session_id = question.visitor.session_id
     if connection.execute(_SESSION_EXISTS, {"session": session_id}).first() is not None:
-        turn = {"turn_id": asked.turn.id, "session_id": session_id}
-        turn |= {"conversation_id": asked.conversation_id, "day": now.date()}
+        turn = {"turn_id": question.turn.id, "session_id": session_id}
+        turn |= {"conversation_id": question.conversation_id, "day": now.date()}
         connection.execute(insert(_TURN), {**turn, "refused": not answered})
 
 

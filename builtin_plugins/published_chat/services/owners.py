@@ -24,8 +24,8 @@ async def owner_of(platform: Platform, endpoint: ChatEndpoint) -> Caller | None:
 
 async def pipeline_for(owner: Caller, pipeline_id: str) -> rag.PipelineEntry | None:
     """The pipeline, if the owner may ask it."""
-    found = await owner.platform.hooks.ask(rag.find_pipelines, caller=owner, pipeline_ids=[pipeline_id])
-    return (found or {}).get(pipeline_id)
+    pipelines = await owner.platform.hooks.ask(rag.find_pipelines, caller=owner, pipeline_ids=[pipeline_id])
+    return (pipelines or {}).get(pipeline_id)
 
 
 async def state_of(platform: Platform, endpoint: ChatEndpoint) -> tuple[State, Caller | None]:
@@ -49,8 +49,8 @@ async def state_of(platform: Platform, endpoint: ChatEndpoint) -> tuple[State, C
 
 def missing_method(platform: Platform, method: str | None) -> Sequence[str] | None:
     """The available methods, if this isn't one of them: its plugin may be disabled."""
-    known = platform.hooks.ask_now(rag.list_methods, platform=platform)
-    return None if method is None or known is None or method.lower() in known else known
+    methods = platform.hooks.ask_now(rag.list_methods, platform=platform)
+    return None if method is None or methods is None or method.lower() in methods else methods
 
 
 async def states_of(platform: Platform, endpoints: Sequence[ChatEndpoint]) -> dict[str, State]:

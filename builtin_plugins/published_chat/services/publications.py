@@ -45,9 +45,9 @@ def _page(
     session: Session, platform: Platform, scope: Scope, kb_id: str, query: PageQuery
 ) -> tuple[Sequence[ChatEndpoint], int]:
     _require_owner(session, platform, scope, kb_id)
-    wanted = _over(session, platform, kb_id)
-    total = session.scalar(select(func.count()).select_from(ChatEndpoint).where(wanted))
-    ordered = select(ChatEndpoint).where(wanted).order_by(ChatEndpoint.created_at, ChatEndpoint.id)
+    condition = _over(session, platform, kb_id)
+    total = session.scalar(select(func.count()).select_from(ChatEndpoint).where(condition))
+    ordered = select(ChatEndpoint).where(condition).order_by(ChatEndpoint.created_at, ChatEndpoint.id)
     return session.scalars(ordered.limit(query.limit).offset(query.offset)).all(), int(total or 0)
 
 
@@ -62,13 +62,13 @@ async def end(caller: Caller, kb_id: str, endpoint_id: str) -> None:
 
 def _end(unit: Unit, caller: Caller, scope: Scope, kb_id: str, endpoint_id: str) -> None:
     _require_owner(unit.session, caller.platform, scope, kb_id)
-    wanted = _over(unit.session, caller.platform, kb_id) & (ChatEndpoint.id == endpoint_id)
-    found: ChatEndpoint | None = unit.session.scalar(select(ChatEndpoint).where(wanted).with_for_update())
-    if found is None:
+    where = _over(unit.session, caller.platform, kb_id) & (ChatEndpoint.id == endpoint_id)
+    endpoint: ChatEndpoint | None = unit.session.scalar(select(ChatEndpoint).where(where).with_for_update())
+    if endpoint is None:
         raise EndpointNotFound()
-    found.enabled, found.updated_at = False, utc_now()
+    endpoint.enabled, endpoint.updated_at = False, utc_now()
     after = {"knowledge_base_id": kb_id, "enabled": False}
-    audit(unit, "published_chat.ended", "published_chat", found.id, after=after, origin=caller.origin)
+    audit(unit, "published_chat.ended", "published_chat", endpoint.id, after=after, origin=caller.origin)
 
 
 def _over(session: Session, platform: Platform, kb_id: str) -> ColumnElement[bool]:
@@ -80,8 +80,8 @@ def _over(session: Session, platform: Platform, kb_id: str) -> ColumnElement[boo
 
 
 def _require_owner(session: Session, platform: Platform, scope: Scope, kb_id: str) -> None:
-    seen = platform.hooks.ask_now(rag.select_knowledge_bases, platform=platform, scope=scope)
-    if seen is None or session.scalar(select(literal(kb_id).in_(seen))) is not True:
+    bases = platform.hooks.ask_now(rag.select_knowledge_bases, platform=platform, scope=scope)
+    if bases is None or session.scalar(select(literal(kb_id).in_(bases))) is not True:
         raise PublishedBaseNotFound()
     if not platform.hooks.ask_now(
         rag.owns_knowledge_base, platform=platform, session=session, scope=scope, knowledge_base_id=kb_id

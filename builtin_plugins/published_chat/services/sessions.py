@@ -31,8 +31,8 @@ def _page(
     session: Session, scope: Scope, endpoint_id: str, query: PageQuery
 ) -> tuple[list[SessionItem], int]:
     endpoints.find(session, scope, endpoint_id)
-    wanted = VisitorSession.endpoint_id == endpoint_id
-    total = session.scalar(select(func.count()).select_from(VisitorSession).where(wanted))
+    condition = VisitorSession.endpoint_id == endpoint_id
+    total = session.scalar(select(func.count()).select_from(VisitorSession).where(condition))
     rows = (
         select(
             VisitorSession.id.label("session_id"),
@@ -45,7 +45,7 @@ def _page(
             _how_many(VisitorTurn.rating == "down").label("down"),
         )
         .outerjoin(VisitorTurn, VisitorTurn.session_id == VisitorSession.id)
-        .where(wanted)
+        .where(condition)
         .group_by(VisitorSession.id)
         .order_by(VisitorSession.last_activity.desc(), VisitorSession.id)
     )
@@ -72,8 +72,8 @@ Ratings = dict[int, tuple[str | None, str | None]]
 
 def _ratings(session: Session, scope: Scope, endpoint_id: str, session_id: str) -> Ratings:
     endpoints.find(session, scope, endpoint_id)
-    found = session.get(VisitorSession, session_id)
-    if found is None or found.endpoint_id != endpoint_id:
+    visitor_session = session.get(VisitorSession, session_id)
+    if visitor_session is None or visitor_session.endpoint_id != endpoint_id:
         raise SessionNotFound()
     return _ratings_of(session, session_id)
 
@@ -92,7 +92,7 @@ async def read_session(
 ) -> tuple[Sequence[conversations.RecordedTurn], int]:
     """Turns of a session in order, with the parts of answers that the caller may read, and their number."""
     holder = holder_of(endpoint_id, session_id)
-    found = await caller.platform.hooks.ask(
+    page = await caller.platform.hooks.ask(
         conversations.read_turns,
         caller=caller,
         holder=holder,
@@ -100,7 +100,7 @@ async def read_session(
         limit=limit,
         offset=offset,
     )
-    return found or ((), 0)
+    return page or ((), 0)
 
 
 def _turn(turn: conversations.RecordedTurn, rating: Any, comment: str | None) -> SessionTurn:
@@ -125,10 +125,10 @@ async def restore(door: Door, visitor: Visitor) -> list[PastMessage]:
     _, total = await read_session(door.owner, endpoint_id, session_id, 1, 0)
     turns, _ = await read_session(door.owner, endpoint_id, session_id, _RESTORED, max(0, total - _RESTORED))
     ratings = await door.owner.platform.database.read(_ratings_of, session_id)
-    found: list[Any] = [(one, ratings.get(one.id, (None, None))[0]) for one in turns]
+    rated_turns: list[Any] = [(one, ratings.get(one.id, (None, None))[0]) for one in turns]
     return [
         PastMessage(turn_id=one.id, question=one.question, answer=one.answer, rating=rating)
-        for one, rating in found
+        for one, rating in rated_turns
     ]
 
 
@@ -141,8 +141,8 @@ async def remove(caller: Caller, endpoint_id: str, session_id: str) -> None:
 
 def _remove(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, session_id: str) -> None:
     endpoints.find_own(unit.session, scope, endpoint_id)
-    wanted = (VisitorSession.id == session_id) & (VisitorSession.endpoint_id == endpoint_id)
-    gone = unit.session.scalars(delete(VisitorSession).where(wanted).returning(VisitorSession.id)).all()
+    condition = (VisitorSession.id == session_id) & (VisitorSession.endpoint_id == endpoint_id)
+    gone = unit.session.scalars(delete(VisitorSession).where(condition).returning(VisitorSession.id)).all()
     if not gone:
         raise SessionNotFound()
     platform, holder = caller.platform, holder_of(endpoint_id, session_id)

@@ -154,8 +154,8 @@ def _forbid_calls(architecture: int, calls: tuple[int, ...]) -> None:
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
-    given = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
-    result: int = libc.syscall(ctypes.c_long(number), *given)
+    c_arguments = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
+    result: int = libc.syscall(ctypes.c_long(number), *c_arguments)
     return result
 
 

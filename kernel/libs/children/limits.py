@@ -75,8 +75,8 @@ def _address_space() -> int:
 
 def _set(limit: int, soft: int, hard: int | None = None) -> None:
     ceiling = resource.getrlimit(limit)[1]
-    wanted = soft if hard is None else hard
-    allowed = wanted if ceiling == resource.RLIM_INFINITY else min(wanted, ceiling)
+    target = soft if hard is None else hard
+    allowed = target if ceiling == resource.RLIM_INFINITY else min(target, ceiling)
     # macOS refuses an address space limit; there, only the time limits hold.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(limit, (min(soft, allowed), allowed))

@@ -60,8 +60,8 @@ class Lines:
 
     def descriptors(self) -> list[int]:
         """The descriptors of the next task; the caller closes them."""
-        found, self._descriptors = self._descriptors[:DESCRIPTORS], self._descriptors[DESCRIPTORS:]
-        return found
+        descriptors, self._descriptors = self._descriptors[:DESCRIPTORS], self._descriptors[DESCRIPTORS:]
+        return descriptors
 
 
 def send(sock: socket.socket, message: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ class Pipe:
         self._loop = asyncio.get_running_loop()
         self._limit, self._most, self._tail = limit, most, tail
         self._overflowed = overflowed
-        self._kept = bytearray()
+        self._buffer = bytearray()
         self._size = 0
         self._reading, self.writing = os.pipe()
         os.set_blocking(self._reading, False)
@@ -40,7 +40,7 @@ class Pipe:
         while self._open:
             self._read()
         os.close(self._reading)
-        return bytes(self._kept)
+        return bytes(self._buffer)
 
     def _read(self) -> None:
         try:
@@ -56,9 +56,9 @@ class Pipe:
 
     def _keep(self, piece: bytes) -> None:
         self._size += len(piece)
-        self._kept += piece
-        if len(self._kept) > self._limit:
-            del self._kept[slice(None, -self._limit) if self._tail else slice(self._limit, None)]
+        self._buffer += piece
+        if len(self._buffer) > self._limit:
+            del self._buffer[slice(None, -self._limit) if self._tail else slice(self._limit, None)]
 
     def _stop(self) -> None:
         if self._open:

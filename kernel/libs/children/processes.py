@@ -196,8 +196,8 @@ class _Attempt:
             ended = running.ended.result()
         finally:
             os.close(reading)
-            kept = (answer.close(), errors.close())
-        return _Outcome(ended, *kept, cut or ("output" if self._overflow.is_set() else None))
+            outputs = (answer.close(), errors.close())
+        return _Outcome(ended, *outputs, cut or ("output" if self._overflow.is_set() else None))
 
     async def _wait(self, ended: asyncio.Future[Ended]) -> Reason | None:
         """Wait until the child ends by itself (None) or there is a reason to end it."""
@@ -217,10 +217,10 @@ def _opened(source: Path | bytes) -> int:
     """A descriptor for the child's standard input."""
     if isinstance(source, Path) or not source:
         return os.open(source or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    with tempfile.TemporaryFile() as held:
-        held.write(source)
-        held.seek(0)
-        return os.dup(held.fileno())
+    with tempfile.TemporaryFile() as file:
+        file.write(source)
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 def _explain(task: ChildTask, outcome: _Outcome) -> NoReturn:
@@ -237,24 +237,24 @@ def _explain(task: ChildTask, outcome: _Outcome) -> NoReturn:
 
 
 def _fail(outcome: _Outcome, reason: Reason, code: str | None = None) -> NoReturn:
-    said = _log(outcome, reason)
-    raise ChildFailed(reason, outcome.ended.status if outcome.ended else 0, said, code)
+    stderr = _log(outcome, reason)
+    raise ChildFailed(reason, outcome.ended.status if outcome.ended else 0, stderr, code)
 
 
 def _log(outcome: _Outcome, reason: str) -> str:
-    said = outcome.errors.decode("utf-8", "replace").strip()
-    log.info("a child ended (%s): %s %s", reason, outcome.ended, said)
-    return said
+    stderr = outcome.errors.decode("utf-8", "replace").strip()
+    log.info("a child ended (%s): %s %s", reason, outcome.ended, stderr)
+    return stderr
 
 
 def _refusal(answer: bytes) -> dict[str, Any]:
     """What a callable's child reported about its failure; empty if it could report nothing."""
     try:
-        said = json.loads(answer)
+        report = json.loads(answer)
     except ValueError:
         return {}
-    known = isinstance(said, dict) and said.keys() == {"fault", "reason", "code"}
-    return said if known else {}
+    is_report = isinstance(report, dict) and report.keys() == {"fault", "reason", "code"}
+    return report if is_report else {}
 
 
 def _reason(task: ChildTask, outcome: _Outcome) -> Reason:

@@ -102,12 +102,12 @@ def _refuse(error: BaseException, otherwise: str) -> int:
     """Report an error: briefly to the platform, in full to the log."""
     fault = None if isinstance(error, MemoryError) else machine_fault(error)
     code = getattr(error, "code", None)
-    said = {
+    report = {
         "fault": fault,
         "reason": _reason(error) or otherwise,
         "code": code if isinstance(code, str) else None,
     }
-    _write(json.dumps(said).encode())
+    _write(json.dumps(report).encode())
     with contextlib.suppress(OSError, MemoryError):
         traceback.print_exception(error, limit=_SAID_FRAMES)
         sys.stderr.flush()

@@ -115,17 +115,17 @@ class Zygote:
 
     def _reap(self) -> None:
         """Report the children that ended; kills their groups first, before their numbers can be reused."""
-        found = _ended()
-        while found:
-            number = self._tasks.pop(found, None)
+        pid = _ended()
+        while pid:
+            number = self._tasks.pop(pid, None)
             if number is not None:
-                _kill_group(found)
-            _, status, usage = os.wait4(found, 0)
+                _kill_group(pid)
+            _, status, usage = os.wait4(pid, 0)
             self._kill_strays(self._tasks)
             if number is not None:
                 self._report(number, status, usage)
-            found = _ended()
-        has_strays = found is not None and not self._tasks
+            pid = _ended()
+        has_strays = pid is not None and not self._tasks
         if has_strays:
             self._kill_strays({})
         self._patience = _STRAY_SECONDS if has_strays else None
@@ -158,10 +158,10 @@ def _nothing(_number: int, _frame: object) -> None:
 def _ended() -> int | None:
     """The number of an ended, unreaped child; 0 if there is none, None without children."""
     try:
-        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return 0 if found is None else found.si_pid
+    return 0 if child is None else child.si_pid
 
 
 def _kill_group(pid: int) -> None:
@@ -177,11 +177,11 @@ def _children() -> list[tuple[int, int]]:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
     except OSError:
         return []
-    found = []
+    children = []
     for pid in map(int, listed.split()):
         with contextlib.suppress(ProcessLookupError):
-            found.append((pid, os.getpgid(pid)))
-    return found
+            children.append((pid, os.getpgid(pid)))
+    return children
 
 
 def _import(modules: Sequence[str]) -> dict[str, str]:

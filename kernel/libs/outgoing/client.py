@@ -293,13 +293,13 @@ class Outgoing:
         `trace` is called after each call, in addition to metrics and log.
         """
 
-        def told(call: OutgoingCall) -> None:
+        def note(call: OutgoingCall) -> None:
             self._note(call)
             if trace is not None:
                 trace(call)
 
         destinations = Destinations(named, self._allowed, hosts, within)
-        client = OutgoingClient(name, destinations, limits or CallLimits(), self._turns, told, self._tracing)
+        client = OutgoingClient(name, destinations, limits or CallLimits(), self._turns, note, self._tracing)
         try:
             yield client
         finally:

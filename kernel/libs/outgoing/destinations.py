@@ -151,9 +151,9 @@ class CheckedResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """The permitted addresses of a host. Raises DestinationRefused if there are none."""
-        found = await self._inner.resolve(host, port, family)
-        good = [item for item in found if self._is_good(host, port, item["host"])]
-        if found and not good:
+        results = await self._inner.resolve(host, port, family)
+        good = [item for item in results if self._is_good(host, port, item["host"])]
+        if results and not good:
             raise DestinationRefused(self._destinations.refusal(host))
         return good
 
@@ -161,8 +161,8 @@ class CheckedResolver(AbstractResolver):
         """Close the underlying resolver."""
         await self._inner.close()
 
-    def _is_good(self, host: str, port: int, found: str) -> bool:
-        address = _literal(found)
+    def _is_good(self, host: str, port: int, text: str) -> bool:
+        address = _literal(text)
         return address is not None and self._destinations.permits(host, port, address)
 
 

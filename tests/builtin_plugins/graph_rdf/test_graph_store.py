@@ -19,7 +19,7 @@ from builtin_plugins.graph_rag.models import Graph, seal_of
 from builtin_plugins.graph_rag.storing.access import GraphSight
 from builtin_plugins.graph_rdf.children import RDF_CHILDREN
 from builtin_plugins.graph_rdf.live import LiveRdf
-from builtin_plugins.graph_rdf.rows import VisibleGraph, VisibleGraphs, seen
+from builtin_plugins.graph_rdf.rows import VisibleGraph, VisibleGraphs, visible_graphs
 from builtin_plugins.graph_rdf.store import RdfStore, copy, holds
 from kernel.sdk import Unavailable
 from kernel.testing import Actor, eventually, platforms, somebody
@@ -145,7 +145,7 @@ async def test_files_that_somebody_removes(lost: str, tmp_path: Path) -> None:
 
 def sight_of_all(session: Session) -> tuple[GraphSight, str]:
     sight = GraphSight(str(session.scalars(select(Graph.maker)).one()), None)
-    return sight, seen(session, sight)[0].owner
+    return sight, visible_graphs(session, sight)[0].owner
 
 
 async def test_what_a_killed_process_left_leaves_at_the_next_start(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_titles(text: str, document: str | None, keys: set[str]) -> None:
 class TestRaised:
     def test_the_first_two_stay(self) -> None:
         made = raised([0.9, 0.8, 0.7], [(None, 1.0), (2, 0.9), (1, 0.5)])
-        scores = [0.9, made.kept[1], *(score for score in made.reached if score is not None)]
+        scores = [0.9, made.lifted[1], *(score for score in made.reached if score is not None)]
         assert scores == sorted(scores, reverse=True)
         assert len(set(scores)) == KEPT + 2
         assert made.reached[2] is None
