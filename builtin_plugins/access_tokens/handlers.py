@@ -46,10 +46,10 @@ async def create_access_token(ctx: Context, body: AccessTokenCreate) -> Answer:
     account_id = _account(ctx)
     epoch = int(ctx.principal.claims.get("epoch", 0))
     make_token = await _tokens_for(ctx, account_id, body.idempotency_key)
-    made = await ctx.write(
+    token = await ctx.write(
         service.create, account_id, body, epoch=epoch, origin=ctx.audit_origin(), make_token=make_token
     )
-    return Answer(made, headers={"Cache-Control": "no-store"})
+    return Answer(token, headers={"Cache-Control": "no-store"})
 
 
 @routes.get("/v1/auth/tokens", access=AUTHENTICATED, query=PageQuery, returns=Page[AccessTokenOut])

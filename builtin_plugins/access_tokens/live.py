@@ -55,42 +55,42 @@ class LiveTokens:
         self._states = platform.resource(ACCOUNT_STATES)
         self._streams = platform.resource(OPEN_STREAMS)
         seconds = platform.settings.account_cache_seconds
-        self._known: LiveCache[str, LiveToken | None] = LiveCache(self._read, seconds)
+        self._cache: LiveCache[str, LiveToken | None] = LiveCache(self._read, seconds)
         self._used: Tally[int, datetime] = Tally(
             platform.database, "the times when access tokens were last used", service.write_uses, max
         )
 
     async def principal_of(self, token: str) -> Principal:
         """The account behind a token, as of now. Raises Unauthorized."""
-        known = await self._known.get(digest(token)) if is_well_formed(token) else None
-        if known is None:
+        live = await self._cache.get(digest(token)) if is_well_formed(token) else None
+        if live is None:
             raise Unauthorized("The access token is unknown or was revoked")
-        if known.ends <= time.monotonic():
+        if live.ends <= time.monotonic():
             raise Unauthorized("The access token has expired; create a new one")
-        state = await self._states.get(known.account_id)
+        state = await self._states.get(live.account_id)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or was deleted")
-        return self._use(known, state)
+        return self._use(live, state)
 
     def recall(self, token: str) -> Principal | None:
         """The same without waiting, if the token is in use; None if `principal_of` must decide."""
-        known = self._known.peek(digest(token))
-        if known is None or known.ends <= time.monotonic():
+        live = self._cache.peek(digest(token))
+        if live is None or live.ends <= time.monotonic():
             return None
-        state = self._states.peek(known.account_id)
-        return self._use(known, state) if state is not None and state.is_active else None
+        state = self._states.peek(live.account_id)
+        return self._use(live, state) if state is not None and state.is_active else None
 
-    def _use(self, known: LiveToken, state: AccountState) -> Principal:
-        self._used.add(known.id, utc_now())
-        if known.principal is None or known.state is not state:
-            known.state = state
-            known.principal = replace(state.principal, scopes=known.scopes, credential=known.credential)
-        return known.principal
+    def _use(self, live: LiveToken, state: AccountState) -> Principal:
+        self._used.add(live.id, utc_now())
+        if live.principal is None or live.state is not state:
+            live.state = state
+            live.principal = replace(state.principal, scopes=live.scopes, credential=live.credential)
+        return live.principal
 
     def heard(self, key: str) -> None:
         """A token was created or revoked: look it up again, and end the streams of one that was revoked."""
         token_id, token_hash = service.heard(key)
-        self._known.invalidate(token_hash)
+        self._cache.invalidate(token_hash)
         self._streams.end(f"access_token:{token_id}")
 
     async def flush(self) -> None:
@@ -98,10 +98,10 @@ class LiveTokens:
         await self._used.flush()
 
     async def _read(self, token_hash: str) -> LiveToken | None:
-        found = await self._platform.database.read(service.find, token_hash)
-        if found is None:
+        row = await self._platform.database.read(service.find, token_hash)
+        if row is None:
             return None
-        token_id, account_id, scopes, ends = found
+        token_id, account_id, scopes, ends = row
         return LiveToken(token_id, account_id, frozenset(scopes_of(scopes)), ends)
 
 

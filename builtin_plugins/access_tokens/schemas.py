@@ -79,8 +79,8 @@ class AccessTokenOfAccount(AccessTokenOut):
 
 def scopes_of(text: str) -> list[TokenScope]:
     """A row's scopes."""
-    held = text.split()
-    return [scope for scope in ALL_SCOPES if scope in held]
+    names = text.split()
+    return [scope for scope in ALL_SCOPES if scope in names]
 
 
 def render(row: AccessToken) -> AccessTokenOut:

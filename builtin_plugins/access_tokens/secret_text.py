@@ -38,11 +38,11 @@ def derived_tokens(secret: str, account_id: int, key: str) -> MakeToken:
 
     def make(created_at: datetime) -> str:
         text = json.dumps([account_id, key, created_at.isoformat()])
-        number, found = int.from_bytes(hmac.digest(secret.encode(), text.encode(), "sha512")), ""
+        number, digits = int.from_bytes(hmac.digest(secret.encode(), text.encode(), "sha512")), ""
         for _ in range(_RANDOM):
             number, rest = divmod(number, len(_ALPHABET))
-            found += _ALPHABET[rest]
-        return PREFIX + found + checksum(PREFIX + found)
+            digits += _ALPHABET[rest]
+        return PREFIX + digits + checksum(PREFIX + digits)
 
     return make
 
@@ -55,11 +55,11 @@ def is_well_formed(token: str) -> bool:
 
 def checksum(head: str) -> str:
     """CRC-32 of `head` as six characters of base 62."""
-    number, found = zlib.crc32(head.encode()), ""
+    number, digits = zlib.crc32(head.encode()), ""
     for _ in range(_CHECKSUM):
         number, rest = divmod(number, len(_ALPHABET))
-        found = _ALPHABET[rest] + found
-    return found
+        digits = _ALPHABET[rest] + digits
+    return digits
 
 
 def digest(token: str) -> str:

@@ -28,7 +28,7 @@ TOPIC = "access_tokens"
 MOST = 100  # per account
 _NO_ID = 0
 
-_WANTED = {"name", "scopes", "expires_at"}
+_REQUEST_FIELDS = {"name", "scopes", "expires_at"}
 
 # The lock for changes of accounts: no token may be created during a deactivation, which revokes them all.
 _ACCOUNTS_LOCK = "accounts"
@@ -37,7 +37,7 @@ _ACCOUNTS_LOCK = "accounts"
 def create(
     unit: Unit,
     account_id: int,
-    wanted: AccessTokenCreate,
+    body: AccessTokenCreate,
     *,
     epoch: int | None = None,
     origin: Origin | None = None,
@@ -51,21 +51,21 @@ def create(
     """
     unit.lock(_ACCOUNTS_LOCK)
     _check_account(unit.session, account_id, epoch)
-    if wanted.idempotency_key is not None:
-        made = _made_before(unit, account_id, wanted, make_token, origin)
-        if made is not None:
-            return made
+    if body.idempotency_key is not None:
+        earlier = _made_before(unit, account_id, body, make_token, origin)
+        if earlier is not None:
+            return earlier
     _check_number(unit.session, account_id)
     created_at = utc_now()
     token = make_token(created_at)
     row = AccessToken(
         account_id=account_id,
-        name=wanted.name,
+        name=body.name,
         token_hash=digest(token),
         last_four=token[-4:],
-        scopes=" ".join(wanted.scopes),
+        scopes=" ".join(body.scopes),
         created_at=created_at,
-        expires_at=wanted.expires_at,
+        expires_at=body.expires_at,
     )
     unit.session.add(row)
     unit.session.flush()
@@ -95,17 +95,17 @@ def _check_number(session: Session, account_id: int) -> None:
 
 
 def _made_before(
-    unit: Unit, account_id: int, wanted: AccessTokenCreate, make_token: MakeToken, origin: Origin | None
+    unit: Unit, account_id: int, body: AccessTokenCreate, make_token: MakeToken, origin: Origin | None
 ) -> AccessTokenCreated | None:
     """The token made with the same key, unless it has ended. Raises IdempotencyKeyUsed if it differs."""
     for row in unit.session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)):
         token = make_token(row.created_at)
         if digest(token) == row.token_hash:
-            shown = render(row)
-            if shown.model_dump(include=_WANTED) != wanted.model_dump(include=_WANTED):
+            record = render(row)
+            if record.model_dump(include=_REQUEST_FIELDS) != body.model_dump(include=_REQUEST_FIELDS):
                 raise TokenKeyUsed()
             _audit(unit, "repeated", row, origin, after=True)
-            return AccessTokenCreated(**shown.model_dump(), token=token)
+            return AccessTokenCreated(**record.model_dump(), token=token)
     return None
 
 
@@ -143,11 +143,11 @@ def revoke(
     row: AccessToken | None = unit.session.scalar(query.with_for_update())
     if row is None:
         raise TokenNotFound()
-    shown = render(row)
+    record = render(row)
     _audit(unit, "revoked", row, origin)
     unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
     unit.session.delete(row)
-    return shown
+    return record
 
 
 def end_all(session: Session, account_id: int) -> list[AccessToken]:

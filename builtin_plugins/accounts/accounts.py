@@ -233,15 +233,15 @@ class Accounts:
         if first:
             self._admins.bootstrap(unit, account, origin)
         tell_plugins(self._platform, unit, account, change, origin)
-        found = self._platform.hooks.ask_now(
+        answers = self._platform.hooks.ask_now(
             hookspecs.token_claims, platform=self._platform, unit=unit, account=account, previous=old
         )
-        return {name: value for claims in found for name, value in claims.items()}
+        return {name: value for claims in answers for name, value in claims.items()}
 
     def _has_listeners(self) -> bool:
         """Whether a plugin wants to be notified of sessions, or to add to their tokens."""
-        asked = self._platform.hooks.implementations
-        return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
+        implementations = self._platform.hooks.implementations
+        return bool(implementations(hookspecs.token_claims) or implementations(hookspecs.on_account_event))
 
     async def any(self) -> bool:
         """Whether there is any account. True is remembered: every sign-in page asks."""

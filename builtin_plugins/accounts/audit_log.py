@@ -89,10 +89,10 @@ class AuditLogListResponse(BaseModel):
 
 async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
     """The requested entries that the caller may see. Raises Forbidden for a caller who may see none."""
-    where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
+    where = [*await _visible(platform, principal, query.org_id), *_conditions(query)]
     scope = await scope_of(platform, principal)
-    found, total = await platform.database.snapshot(_page, platform, scope, where, query)
-    return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)
+    entries, total = await platform.database.snapshot(_page, platform, scope, where, query)
+    return AuditLogListResponse(entries=entries, total=total, limit=query.limit, offset=query.offset)
 
 
 def _page(
@@ -105,9 +105,9 @@ def _page(
     entries = select(AuditEntry).where(*where).order_by(AuditEntry.created_at.desc(), AuditEntry.id.desc())
     rows = session.scalars(entries.limit(query.limit).offset(query.offset))
     total = session.scalar(select(func.count()).select_from(AuditEntry).where(*where))
-    found = [AuditLogEntry.model_validate(row) for row in rows]
-    _name(session, platform, scope, found)
-    return found, total or 0
+    records = [AuditLogEntry.model_validate(row) for row in rows]
+    _name(session, platform, scope, records)
+    return records, total or 0
 
 
 def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[AuditLogEntry]) -> None:
@@ -120,14 +120,14 @@ def _name(session: Session, platform: Platform, scope: Scope, entries: Sequence[
         (_ACCOUNT, one): hookspecs.AuditedTarget(name) for one, name in accounts.items()
     }
     for kind in sorted({one.target_type for one in entries} - {_ACCOUNT}):
-        wanted = sorted({one.target_id for one in entries if one.target_type == kind and one.target_id})
+        target_ids = sorted({one.target_id for one in entries if one.target_type == kind and one.target_id})
         answers = platform.hooks.ask_now(
             hookspecs.name_audited_targets,
             platform=platform,
             session=session,
             scope=scope,
             target_type=kind,
-            target_ids=wanted,
+            target_ids=target_ids,
         )
         targets |= {(kind, one): target for answer in answers for one, target in answer.items()}
     for entry in entries:
@@ -148,13 +148,13 @@ async def _visible(platform: Platform, principal: Principal, org_id: int | None)
     sees_all = await platform.resource(ACCOUNT_STATES).is_platform_admin(principal.id)
     if sees_all and org_id is None:
         return []
-    found = await platform.hooks.ask(
+    answer = await platform.hooks.ask(
         hookspecs.find_audited_organizations,
         platform=platform,
         principal=principal,
         organization_id=org_id,
     )
-    organizations = set(found or ())
+    organizations = set(answer or ())
     if sees_all and org_id is not None:
         organizations.add(org_id)  # even a deleted one: its entries stay
     if not organizations:
@@ -162,7 +162,7 @@ async def _visible(platform: Platform, principal: Principal, org_id: int | None)
     return [Among(AuditEntry.scope_org_id, bindparam("organizations", sorted(organizations), Ids()))]
 
 
-def _wanted(query: AuditQuery) -> list[ColumnElement[bool]]:
+def _conditions(query: AuditQuery) -> list[ColumnElement[bool]]:
     conditions = [
         getattr(AuditEntry, name) == value
         for name in ("action", "actor_id", "target_type", "target_id")

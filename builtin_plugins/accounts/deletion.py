@@ -94,14 +94,14 @@ def _delete(unit: Unit, caller: Caller, account_id: int, heir_id: int | None) ->
 
 def _heir(unit: Unit, platform: Platform, account_id: int, heir_id: int) -> Scope:
     """The heir's teams and organizations, as its next token would list them. Raises Unprocessable."""
-    found = unit.session.get(Account, heir_id)
-    if found is None or not found.is_active or heir_id == account_id:
+    account = unit.session.get(Account, heir_id)
+    if account is None or not account.is_active or heir_id == account_id:
         raise Unprocessable.field(("query", "heir_id"), "must be another active account", heir_id)
     claims: dict[str, Any] = {}
-    for told in platform.hooks.ask_now(
-        hookspecs.token_claims, platform=platform, unit=unit, account=found, previous=None
+    for answer in platform.hooks.ask_now(
+        hookspecs.token_claims, platform=platform, unit=unit, account=account, previous=None
     ):
-        claims.update(told)
+        claims.update(answer)
     organizations = tuple(one["id"] for one in claims.get("orgs", ()))
     return Scope(heir_id, tuple(claims.get("teams", ())), organizations)
 
@@ -113,8 +113,8 @@ def _hand_over(unit: Unit, caller: Caller, account: Account, heir: Scope | None)
     )
     left = [thing for things in answers for thing in things]
     if left:
-        told = _refusal(left, heir, is_own=caller.id == account.id)
-        raise StillShared({"message": told, "shared": [asdict(thing) for thing in left]})
+        message = _refusal(left, heir, is_own=caller.id == account.id)
+        raise StillShared({"message": message, "shared": [asdict(thing) for thing in left]})
 
 
 def _refusal(left: list[SharedThing], heir: Scope | None, *, is_own: bool) -> str:

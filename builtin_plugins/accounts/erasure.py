@@ -39,28 +39,32 @@ class AccountToRemove(BaseModel):
 
 def start_removal(unit: Unit, account_id: int, *, owner_id: int | None = None, late: bool = False) -> str:
     """Enqueue the job, on behalf of whoever deleted the account; returns its id."""
-    wanted = AccountToRemove(account_id=account_id, late=late)
-    return unit.enqueue(REMOVE_ACCOUNT, wanted, owner_id=owner_id, subject=str(account_id))
+    payload = AccountToRemove(account_id=account_id, late=late)
+    return unit.enqueue(REMOVE_ACCOUNT, payload, owner_id=owner_id, subject=str(account_id))
 
 
-async def _remove(platform: Platform, wanted: AccountToRemove, progress: Progress) -> None:
-    asked = platform.hooks.implementations(hookspecs.on_account_deleted)
-    done = await platform.database.read(_done, wanted)
+async def _remove(platform: Platform, payload: AccountToRemove, progress: Progress) -> None:
+    implementations = platform.hooks.implementations(hookspecs.on_account_deleted)
+    done = await platform.database.read(_done, payload)
     failed: dict[str, BaseException] = {}
-    progress.report(len(done), total=len({one.plugin for one in asked} | done), unit="plugins")
-    for one in asked:
-        if one.plugin in done:
+    progress.report(
+        len(done),
+        total=len({implementation.plugin for implementation in implementations} | done),
+        unit="plugins",
+    )
+    for implementation in implementations:
+        if implementation.plugin in done:
             continue
-        progress.report(message=f"Removing what the plugin '{one.plugin}' has stored")
-        arguments = {"platform": platform, "account_id": wanted.account_id}
-        error = await platform.hooks.tell_one(one, hookspecs.on_account_deleted, arguments)
+        progress.report(message=f"Removing what the plugin '{implementation.plugin}' has stored")
+        arguments = {"platform": platform, "account_id": payload.account_id}
+        error = await platform.hooks.tell_one(implementation, hookspecs.on_account_deleted, arguments)
         if error is None:
-            await platform.database.write(_note, wanted.account_id, one.plugin)
+            await platform.database.write(_note, payload.account_id, implementation.plugin)
             progress.advance()
         elif is_machine_fault(error):
             raise error
         else:
-            failed[one.plugin] = error
+            failed[implementation.plugin] = error
     await platform.database.scrub()
     if failed:
         names = ", ".join(f"'{plugin}'" for plugin in failed)
@@ -68,11 +72,11 @@ async def _remove(platform: Platform, wanted: AccountToRemove, progress: Progres
     progress.report(message="")
 
 
-def _done(session: Session, wanted: AccountToRemove) -> set[str]:
+def _done(session: Session, payload: AccountToRemove) -> set[str]:
     """The plugins that need not be asked again."""
-    of_account = AccountRemoval.account_id == wanted.account_id
-    if wanted.late:
-        deleted_at = session.scalar(select(Account.deleted_at).where(Account.id == wanted.account_id))
+    of_account = AccountRemoval.account_id == payload.account_id
+    if payload.late:
+        deleted_at = session.scalar(select(Account.deleted_at).where(Account.id == payload.account_id))
         if deleted_at is not None:
             of_account &= AccountRemoval.removed_at >= deleted_at + _REQUESTS_END
     return set(session.scalars(select(AccountRemoval.plugin).where(of_account)))
@@ -82,9 +86,9 @@ def _note(unit: Unit, account_id: int, plugin: str) -> None:
     unit.session.merge(AccountRemoval(account_id=account_id, plugin=plugin, removed_at=unit.now()))
 
 
-async def _again(platform: Platform, wanted: AccountToRemove) -> None:
+async def _again(platform: Platform, payload: AccountToRemove) -> None:
     """A deletion can't be undone: a cancelled job starts over."""
-    await platform.database.write(lambda unit: start_removal(unit, wanted.account_id, late=wanted.late))
+    await platform.database.write(lambda unit: start_removal(unit, payload.account_id, late=payload.late))
 
 
 async def _finish(platform: Platform, _: NoPayload) -> None:

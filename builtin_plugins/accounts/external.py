@@ -95,17 +95,17 @@ def _find(unit: Unit, issuer: str, subject: str) -> Account | None:
 def _approved_account(unit: Unit, identity: ExternalIdentity) -> Account | None:
     """The local account for which the operator approved this identity by its name, address or subject."""
     approvals = unit.session.scalars(select(LinkApproval).where(LinkApproval.identity.is_not(None)))
-    found = next((one for one in approvals if _names(one, identity)), None)
-    return None if found is None else unit.session.get(Account, found.account_id, with_for_update=True)
+    approval = next((one for one in approvals if _names(one, identity)), None)
+    return None if approval is None else unit.session.get(Account, approval.account_id, with_for_update=True)
 
 
 def _names(approval: LinkApproval, identity: ExternalIdentity) -> bool:
     """Whether it is for this identity; the case of letters counts only in subjects."""
     if approval.identity is None:
         return False
-    described = (identity.username, identity.email)
+    names = (identity.username, identity.email)
     return approval.identity == identity.subject or any(
-        said is not None and said.casefold() == approval.identity.casefold() for said in described
+        name is not None and name.casefold() == approval.identity.casefold() for name in names
     )
 
 

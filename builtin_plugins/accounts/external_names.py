@@ -39,19 +39,19 @@ def free_username(session: Session, identity: ExternalIdentity, account: Account
     `account` is the one to name; its suffix never changes.
     """
     name = local_name(identity)
-    kept = account.username if account is not None and _is_suffixed(account.username, name) else None
-    candidates = [text for text in (name, kept, f"{name}-{_mark(identity)}") if text]
+    present = account.username if account is not None and _is_suffixed(account.username, name) else None
+    candidates = [text for text in (name, present, f"{name}-{_mark(identity)}") if text]
     return _first_free(session, Account.username_key, candidates, account) or f"{name}-{_random()}"
 
 
 def free_email(session: Session, identity: ExternalIdentity, account: Account | None = None) -> str:
     """The provider's address if it is free, otherwise a made-up unique one. Never links accounts."""
-    given = identity.email if identity.email and len(identity.email) <= _LONGEST_EMAIL else None
+    address = identity.email if identity.email and len(identity.email) <= _LONGEST_EMAIL else None
     fallback = fallback_email(identity)
-    kept = account.email if account is not None and account.email.endswith(fallback) else None
-    candidates = [text for text in (given, kept, fallback, f"{_mark(identity)}-{fallback}") if text]
-    found = _first_free(session, Account.email_key, candidates, account)
-    return found or f"{_random()}-{fallback}"
+    present = account.email if account is not None and account.email.endswith(fallback) else None
+    candidates = [text for text in (address, present, fallback, f"{_mark(identity)}-{fallback}") if text]
+    free = _first_free(session, Account.email_key, candidates, account)
+    return free or f"{_random()}-{fallback}"
 
 
 def _first_free(

@@ -60,13 +60,13 @@ class PasswordResets:
         # A request beyond the limit is enqueued all the same, so that it takes the same time.
         await self._database.write(_enqueue, Forgotten(email=email, too_often=too_often))
 
-    async def send(self, wanted: Forgotten) -> None:
+    async def send(self, payload: Forgotten) -> None:
         """Make a token and send it. A repeated run sends a new token, which invalidates earlier ones."""
-        if wanted.too_often:
+        if payload.too_often:
             return
         token = secrets.token_urlsafe(32)
         life = timedelta(minutes=self._settings.password_reset_minutes)
-        account = await self._database.write(_issue, wanted.email, token, life)
+        account = await self._database.write(_issue, payload.email, token, life)
         if account is None:
             return
         try:
@@ -114,8 +114,8 @@ def forget_resets(unit: Unit, account_id: int) -> None:
     unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
 
 
-def _enqueue(unit: Unit, wanted: Forgotten) -> None:
-    unit.enqueue(SEND_RESET, wanted)
+def _enqueue(unit: Unit, payload: Forgotten) -> None:
+    unit.enqueue(SEND_RESET, payload)
 
 
 def _issue(unit: Unit, email: str, token: str, life: timedelta) -> Account | None:
@@ -143,13 +143,13 @@ def _redeem(unit: Unit, token: str) -> Account:
 
     The account is locked first, as in every change of an account; another order could deadlock.
     """
-    held = PasswordReset.token_hash == _hash(token)
-    owner = select(PasswordReset.account_id).where(held).scalar_subquery()
+    of_token = PasswordReset.token_hash == _hash(token)
+    owner = select(PasswordReset.account_id).where(of_token).scalar_subquery()
     account: Account | None = unit.session.scalar(
         select(Account).where(Account.id == owner).with_for_update()
     )
-    taken = delete(PasswordReset).where(held, PasswordReset.expires_at > unit.now())
-    if unit.session.scalar(taken.returning(PasswordReset.account_id)) is None:
+    removal = delete(PasswordReset).where(of_token, PasswordReset.expires_at > unit.now())
+    if unit.session.scalar(removal.returning(PasswordReset.account_id)) is None:
         raise BadResetToken()
     if account is None or not _may_reset(account):
         raise BadResetToken()
@@ -164,11 +164,11 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-async def _send(platform: Platform, wanted: Forgotten) -> None:
-    await platform.resource(PASSWORD_RESETS).send(wanted)
+async def _send(platform: Platform, payload: Forgotten) -> None:
+    await platform.resource(PASSWORD_RESETS).send(payload)
 
 
-async def _given_up(_platform: Platform, _wanted: Forgotten, reason: str) -> None:
+async def _given_up(_platform: Platform, _payload: Forgotten, reason: str) -> None:
     log.error("an e-mail with a password reset could not be sent: %s", reason)
 
 

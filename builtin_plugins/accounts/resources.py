@@ -29,7 +29,7 @@ async def _passwords(platform: Platform) -> AsyncIterator[Passwords]:
         passwords.close()
 
 
-def _made(make: Callable[[Platform], T]) -> Callable[[Platform], AbstractAsyncContextManager[T]]:
+def _opener(make: Callable[[Platform], T]) -> Callable[[Platform], AbstractAsyncContextManager[T]]:
     """Opens what needs no closing."""
 
     @asynccontextmanager
@@ -66,13 +66,13 @@ def _accounts(platform: Platform) -> Accounts:
 
 RESOURCES: tuple[Resource[Any], ...] = (
     Resource(PASSWORDS, _passwords),
-    Resource(ATTEMPTS, _made(lambda platform: Attempts(platform.resource(RATE_LIMITS)))),
-    Resource(MAIL, _made(lambda platform: Mail(platform.settings))),
-    Resource(PLATFORM_ADMINS, _made(PlatformAdmins)),
-    Resource(SETUP_CODES, _made(_setup_codes)),
-    Resource(ADMINISTRATION, _made(_administration)),
-    Resource(PASSWORD_RESETS, _made(_password_resets)),
-    Resource(ACCOUNTS, _made(_accounts)),
+    Resource(ATTEMPTS, _opener(lambda platform: Attempts(platform.resource(RATE_LIMITS)))),
+    Resource(MAIL, _opener(lambda platform: Mail(platform.settings))),
+    Resource(PLATFORM_ADMINS, _opener(PlatformAdmins)),
+    Resource(SETUP_CODES, _opener(_setup_codes)),
+    Resource(ADMINISTRATION, _opener(_administration)),
+    Resource(PASSWORD_RESETS, _opener(_password_resets)),
+    Resource(ACCOUNTS, _opener(_accounts)),
 )
 
 

@@ -185,7 +185,7 @@ class ResetPasswordRequest(Body):
 
     @field_validator("new_password")
     @classmethod
-    def _given(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_new_password(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None and info.data.get("mode") == "set":
             raise ValueError("is needed when mode is 'set'")
         return value

@@ -77,8 +77,8 @@ async def remove(ctx: Context, query: RemoveDependency) -> None:
 @routes.get("/v1/graph/conflicts/{plugin_id}", access=PUBLIC, returns=Conflicts, errors=(Unavailable,))
 async def conflicts(ctx: Context, plugin_id: str) -> Conflicts:
     """List the plugins that a plugin conflicts with, whichever of the two declares it."""
-    found = (await ctx.resource(GRAPH).index()).conflicts(plugin_id)
-    return Conflicts(plugin_id=plugin_id, conflicts=found, conflict_count=len(found))
+    records = (await ctx.resource(GRAPH).index()).conflicts(plugin_id)
+    return Conflicts(plugin_id=plugin_id, conflicts=records, conflict_count=len(records))
 
 
 @routes.post(

@@ -43,25 +43,25 @@ class Index:
     def __init__(self) -> None:
         self._out: dict[str, tuple[PluginEdge, ...]] = {}
         self._in: dict[str, dict[PluginEdge, None]] = {}
-        self.known: dict[str, CatalogPlugin] = {}
+        self.catalog: dict[str, CatalogPlugin] = {}
         self.names: dict[str, str] = {}
         self.has_catalog = False
         self._fits: dict[tuple[str, str], bool] = {}
 
     def put_all(self, links: Mapping[str, Iterable[PluginEdge]], names: Mapping[str, str]) -> None:
         """Replace the edges of these plugins, and note the names stored with them."""
-        for source, found in links.items():
-            self.put(source, found)
+        for source, edges in links.items():
+            self.put(source, edges)
         self.names.update(names)
 
     def put(self, source: str, links: Iterable[PluginEdge]) -> None:
         """Replace the edges of one plugin."""
         for link in self._out.pop(source, ()):
             self._in[link.target].pop(link, None)
-        made = tuple(sorted(links, key=lambda link: (link.target_type, link.target)))
-        if made:
-            self._out[source] = made
-        for link in made:
+        edges = tuple(sorted(links, key=lambda link: (link.target_type, link.target)))
+        if edges:
+            self._out[source] = edges
+        for link in edges:
             self._in.setdefault(link.target, {})[link] = None
 
     def links(self, source: str) -> tuple[PluginEdge, ...]:
@@ -79,13 +79,13 @@ class Index:
 
     def name(self, plugin: str) -> str:
         """The catalog's name, else the one stored with an edge, else the id."""
-        known = self.known.get(plugin)
-        return known.name if known is not None else self.names.get(plugin, plugin)
+        entry = self.catalog.get(plugin)
+        return entry.name if entry is not None else self.names.get(plugin, plugin)
 
     def titled(self, plugin: str) -> str:
         """The name with the version, as explanations say it."""
-        known = self.known.get(plugin)
-        return f"{known.name} {known.version}" if known and known.version else self.name(plugin)
+        entry = self.catalog.get(plugin)
+        return f"{entry.name} {entry.version}" if entry and entry.version else self.name(plugin)
 
     def fits(self, constraint: str | None, version: str | None) -> bool:
         """Whether a version is in a range; an unknown one, or one that isn't a PEP 440 version, fits any."""
@@ -121,15 +121,18 @@ class Index:
 
     def conflicts(self, plugin: str) -> list[ConflictOut]:
         """What must not be installed with a plugin, whichever of the two declares it."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for link in self.links(plugin):
             if link.kind == "conflicts_with" and link.target_type == "plugin":
-                found[link.target] = self._says(link)
+                reasons[link.target] = self._says(link)
         for link in self.incoming(plugin):
             if link.kind == "conflicts_with" and link.target_type == "plugin":
-                found.setdefault(link.source, self._says(link))
+                reasons.setdefault(link.source, self._says(link))
         return sorted(
-            (ConflictOut(plugin_id=one, name=self.name(one), reason=text) for one, text in found.items()),
+            (
+                ConflictOut(plugin_id=other, name=self.name(other), reason=text)
+                for other, text in reasons.items()
+            ),
             key=lambda conflict: (conflict.name, conflict.plugin_id),
         )
 
@@ -155,7 +158,7 @@ class _Walk:
                 break
 
     def _next(self, level: Sequence[str], depth: int) -> list[str]:
-        found = []
+        next_level = []
         depths, first = self.depths, self._first
         for plugin in level:
             for link in self._index.links(plugin):
@@ -168,17 +171,17 @@ class _Walk:
                 if link.target not in depths:
                     depths[link.target] = depth
                     first[link.target] = link
-                    found.append(link.target)
-        return found
+                    next_level.append(link.target)
+        return next_level
 
     def nodes(self) -> list[dict[str, Any]]:
         """What is required, nearest first; then what the plugin itself suggests."""
-        found = [self._node(one, depth) for one, depth in self.depths.items() if depth]
-        found += [_bundle(link, self.depths[link.source] + 1) for link in self._bundles.values()]
+        nodes = [self._node(plugin, depth) for plugin, depth in self.depths.items() if depth]
+        nodes += [_bundle(link, self.depths[link.source] + 1) for link in self._bundles.values()]
         for link in self._index.links(self._root):
             if link.kind == "suggests" and link.target not in self.depths:
-                found.append({**self._bare(link.target, 1), "dependency_type": "suggests"})
-        return found
+                nodes.append({**self._bare(link.target, 1), "dependency_type": "suggests"})
+        return nodes
 
     def _node(self, plugin: str, depth: int) -> dict[str, Any]:
         link = self._first[plugin]
@@ -190,22 +193,22 @@ class _Walk:
         }
 
     def _bare(self, plugin: str, depth: int) -> dict[str, Any]:
-        known = self._index.known.get(plugin)
+        entry = self._index.catalog.get(plugin)
         return {
             "plugin_id": plugin,
             "name": self._index.name(plugin),
             "depth": depth,
             "type": "plugin",
-            "version": None if known is None else known.version,
+            "version": None if entry is None else entry.version,
         }
 
     def failures(self) -> list[tuple[Verdict, str]]:
         """(verdict, explanation) of each incompatibility, the nearest first; at most 50."""
-        found = [*self._missing(), *self._mismatches(), *self._conflicts()]
-        found.sort(key=lambda one: one[0])
-        shown = found[:_MOST_FAILURES]
-        constrained = self._constrained({link.target for _, verdict, link in shown if verdict != "missing"})
-        return [(verdict, self._explained(verdict, link, constrained)) for _, verdict, link in shown]
+        failures = [*self._missing(), *self._mismatches(), *self._conflicts()]
+        failures.sort(key=lambda failure: failure[0])
+        nearest = failures[:_MOST_FAILURES]
+        constrained = self._constrained({link.target for _, verdict, link in nearest if verdict != "missing"})
+        return [(verdict, self._explained(verdict, link, constrained)) for _, verdict, link in nearest]
 
     def _explained(self, verdict: Verdict, link: PluginEdge, constrained: dict[str, list[PluginEdge]]) -> str:
         if verdict == "missing":
@@ -217,38 +220,38 @@ class _Walk:
             for other in constrained[link.target]
             if other is not link
         )
-        told = f", required by {', '.join(others[:5])}" if others else ""
-        return f"{self._way(link)}, the catalog has {self._index.titled(link.target)}{told}"
+        requirers = f", required by {', '.join(others[:5])}" if others else ""
+        return f"{self._way(link)}, the catalog has {self._index.titled(link.target)}{requirers}"
 
     def _constrained(self, targets: set[str]) -> dict[str, list[PluginEdge]]:
         """What requires each of these plugins in a version range."""
-        found: dict[str, list[PluginEdge]] = {target: [] for target in targets}
+        requirers: dict[str, list[PluginEdge]] = {target: [] for target in targets}
         for link in self._requiring:
-            if link.constraint and link.target in found:
-                found[link.target].append(link)
-        return found
+            if link.constraint and link.target in requirers:
+                requirers[link.target].append(link)
+        return requirers
 
     def _missing(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
         if self._index.has_catalog:
             for plugin, link in self._first.items():
-                if plugin not in self._index.known:
+                if plugin not in self._index.catalog:
                     yield self.depths[plugin], "missing", link
 
     def _mismatches(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
-        known, fits = self._index.known, self._index.fits
+        catalog, fits = self._index.catalog, self._index.fits
         for link in self._requiring:
             if link.constraint is not None:
-                target = known.get(link.target)
+                target = catalog.get(link.target)
                 if target is not None and not fits(link.constraint, target.version):
                     yield self.depths[link.source] + 1, "version_mismatch", link
 
     def _conflicts(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
-        known, depths = self._index.known, self.depths
+        catalog, depths = self._index.catalog, self.depths
         for plugin in depths:
             for link in self._index.links(plugin):
                 if link.kind != "conflicts_with" or link.target not in depths or link.target_type == "bundle":
                     continue
-                target = known.get(link.target)
+                target = catalog.get(link.target)
                 if target is None or self._index.fits(link.constraint, target.version):
                     yield max(depths[link.source], depths[link.target]), "conflict", link
 

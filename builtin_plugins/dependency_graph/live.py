@@ -71,9 +71,9 @@ class LiveGraph:
         try:
             if changed:
                 links, names = await self._platform.database.read(_read, sorted(changed))
-                found = {source: links.get(source, []) for source in changed}
-                index.put_all(found, names)
-                for source, mine in found.items():
+                edges = {source: links.get(source, []) for source in changed}
+                index.put_all(edges, names)
+                for source, mine in edges.items():
                     renamed |= {source, *(link.target for link in mine if link.target_type == "plugin")}
             if renamed:
                 await self._read_catalog(index, renamed)
@@ -83,13 +83,13 @@ class LiveGraph:
             raise
 
     async def _read_catalog(self, index: Index, plugins: Iterable[str]) -> None:
-        wanted = sorted(plugins)
+        plugin_ids = sorted(plugins)
         index.has_catalog = bool(self._platform.hooks.implementations(plugin_registry.find_listings))
-        refs = await self._platform.database.read(_read_refs, self._platform, wanted)
-        found = {ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved}
-        for plugin in wanted:
-            index.known.pop(plugin, None)
-        index.known.update(found)
+        refs = await self._platform.database.read(_read_refs, self._platform, plugin_ids)
+        catalog = {ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved}
+        for plugin in plugin_ids:
+            index.catalog.pop(plugin, None)
+        index.catalog.update(catalog)
 
     async def check(self) -> None:
         """Raise Unavailable, OSError or SQLAlchemyError if the graph can't be queried."""
@@ -125,13 +125,13 @@ def _read(session: Session, plugins: Sequence[str] | None) -> tuple[Links, Names
 def _read_refs(
     session: Session, platform: Platform, plugins: Sequence[str]
 ) -> list[plugin_registry.ListingRef]:
-    found: list[plugin_registry.ListingRef] = []
+    refs: list[plugin_registry.ListingRef] = []
     for at in range(0, len(plugins), _MOST_AT_ONCE):
         part = plugins[at : at + _MOST_AT_ONCE]
         spec = plugin_registry.find_listings
         for answer in platform.hooks.ask_now(spec, platform=platform, session=session, plugins=part):
-            found += answer
-    return found
+            refs += answer
+    return refs
 
 
 def judge(platform: Platform, session: Session, plugin_id: str) -> plugin_registry.DependencyVerdict:
@@ -140,7 +140,7 @@ def judge(platform: Platform, session: Session, plugin_id: str) -> plugin_regist
     index.put_all(*_read(session, None))
     index.has_catalog = bool(platform.hooks.implementations(plugin_registry.find_listings))
     refs = _read_refs(session, platform, sorted({plugin_id} | index.plugins()))
-    index.known.update({ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved})
+    index.catalog.update({ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved})
     resolved = index.resolve(plugin_id)
     return plugin_registry.DependencyVerdict(
         resolved.verdict,

@@ -81,10 +81,10 @@ class DifyRecords(BaseModel):
 
 
 def _respond(ctx: Context, refused: PlatformError) -> web.Response:
-    said = refused.detail
-    if isinstance(said, list):
-        said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in said)
-    return error_response(refused, error_code=_code_of(ctx, refused), error_msg=str(said))
+    message = refused.detail
+    if isinstance(message, list):
+        message = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in message)
+    return error_response(refused, error_code=_code_of(ctx, refused), error_msg=str(message))
 
 
 def _code_of(ctx: Context, refused: PlatformError) -> int:
@@ -143,5 +143,5 @@ def _record(passage: rag.Passage) -> DifyRecord:
         "page": passage.page,
         "section": passage.section_at(0),
     }
-    known = {name: value for name, value in place.items() if value is not None}
-    return DifyRecord(content=passage.text, score=passage.score, title=passage.source, metadata=known)
+    metadata = {name: value for name, value in place.items() if value is not None}
+    return DifyRecord(content=passage.text, score=passage.score, title=passage.source, metadata=metadata)

@@ -14,7 +14,7 @@ DEFAULT = "community"
 _OTHER_NAMES = {"professional": "pro"}
 
 
-def known(tier: str) -> str | None:
+def canonical_tier(tier: str) -> str | None:
     """The tier under its own name; None for an unknown one."""
     name = _OTHER_NAMES.get(tier, tier)
     return name if name in TIERS else None
@@ -22,8 +22,8 @@ def known(tier: str) -> str | None:
 
 def covers(tier: str, required: str) -> bool:
     """Whether the held tier suffices; an unknown tier never suffices and is never reached."""
-    mine, wanted = known(tier), known(required)
-    return mine is not None and wanted is not None and TIERS.index(mine) >= TIERS.index(wanted)
+    mine, needed = canonical_tier(tier), canonical_tier(required)
+    return mine is not None and needed is not None and TIERS.index(mine) >= TIERS.index(needed)
 
 
 def highest(tiers: Iterable[str]) -> str:

@@ -52,7 +52,7 @@ async def list_page(caller: Caller, query: JobQuery) -> Page[JobOut]:
 
 
 def _list(session: Session, visible: ColumnElement[bool], query: JobQuery) -> Page[JobOut]:
-    where = and_(visible, *_wanted(query))
+    where = and_(visible, *_conditions(query))
     total = session.scalar(select(func.count()).select_from(JobRecord).where(where)) or 0
     newest = select(JobRecord).where(where).order_by(JobRecord.created_at.desc(), JobRecord.id)
     rows = session.scalars(newest.limit(query.limit).offset(query.offset))
@@ -60,10 +60,10 @@ def _list(session: Session, visible: ColumnElement[bool], query: JobQuery) -> Pa
     return Page[JobOut](items=items, total=total, limit=query.limit, offset=query.offset)
 
 
-def _wanted(query: JobQuery) -> Iterable[ColumnElement[bool]]:
+def _conditions(query: JobQuery) -> Iterable[ColumnElement[bool]]:
     columns = {"status": JobRecord.status, "kind": JobRecord.name, "subject": JobRecord.subject}
-    given = {name: getattr(query, name) for name in columns}
-    return [columns[name] == value for name, value in given.items() if value is not None]
+    filters = {name: getattr(query, name) for name in columns}
+    return [columns[name] == value for name, value in filters.items() if value is not None]
 
 
 async def get_job(caller: Caller, job_id: str) -> JobOut:
@@ -79,20 +79,20 @@ def running_jobs(session: Session, kind: str) -> list[RunningJob]:
     """The running long jobs of a kind, whoever owns them: a plugin's own work and its progress, in any
     process.
     """
-    wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
-    return [running(row) for row in session.scalars(select(JobRecord).where(wanted))]
+    condition = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
+    return [running(row) for row in session.scalars(select(JobRecord).where(condition))]
 
 
 def jobs_at(session: Session, kind: str, moment: datetime) -> list[EndedJob]:
     """The long jobs of a kind that were under way at a moment in the past, and are done."""
-    wanted = (
+    condition = (
         (JobRecord.name == kind)
         & (JobRecord.status == "done")
         & JobRecord.title.is_not(None)
         & (JobRecord.started_at < moment)
         & (JobRecord.finished_at > moment)
     )
-    rows = session.scalars(select(JobRecord).where(wanted))
+    rows = session.scalars(select(JobRecord).where(condition))
     return [
         EndedJob(row.subject, row.started_at, row.finished_at)
         for row in rows
@@ -102,10 +102,10 @@ def jobs_at(session: Session, kind: str, moment: datetime) -> list[EndedJob]:
 
 def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: bool = False) -> JobRecord:
     query = select(JobRecord).where(JobRecord.id == job_id, visible)
-    found: JobRecord | None = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
+    record: JobRecord | None = session.scalar(query.with_for_update() if lock else query)
+    if record is None:
         raise JobNotFound()
-    return found
+    return record
 
 
 async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
@@ -167,14 +167,14 @@ def visible(jobs: Iterable[JobRef], scope: Scope) -> ColumnElement[bool]:
         return false()
     if scope.everything and scope.account_id is None:
         return long
-    seen = {
+    visible_ids = {
         job.name: job.visible(scope) for job in jobs if isinstance(job, LongJob) and job.visible is not None
     }
     ways: list[ColumnElement[bool]] = [
-        (JobRecord.name == name) & JobRecord.subject.in_(ids) for name, ids in seen.items()
+        (JobRecord.name == name) & JobRecord.subject.in_(ids) for name, ids in visible_ids.items()
     ]
     if scope.everything:
-        ways += [JobRecord.owner_id.is_not(None), JobRecord.name.not_in(seen)]
+        ways += [JobRecord.owner_id.is_not(None), JobRecord.name.not_in(visible_ids)]
     elif scope.account_id is not None:
         ways.append(JobRecord.owner_id == scope.account_id)
     return and_(long, or_(false(), *ways))

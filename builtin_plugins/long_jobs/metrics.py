@@ -18,11 +18,11 @@ def offer_figures(platform: Platform) -> None:
         figures = await platform.database.read(read_queue)
         workers.set(figures.workers)
         failed.set(figures.failed_last_day)
-        by_key = {(one.lane, one.status): one for one in figures.lanes}
+        by_key = {(figure.lane, figure.status): figure for figure in figures.lanes}
         for lane in LANES:
             for status in UNDER_WAY:
-                one = by_key.get((lane, status))
-                jobs.labels(lane, status).set(one.jobs if one else 0)
+                figure = by_key.get((lane, status))
+                jobs.labels(lane, status).set(figure.jobs if figure else 0)
             waiting = by_key.get((lane, "queued"))
             oldest.labels(lane).set(waiting.oldest_seconds if waiting else 0)
 

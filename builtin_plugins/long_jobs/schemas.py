@@ -130,8 +130,8 @@ def seconds_left(
 
     `done_before` is what had been done by `since`; `progress_at` is when `done` was written.
     """
-    made, took = done - done_before, (progress_at - since).total_seconds()
-    if total is None or made <= 0 or took <= 0:
+    advance, took = done - done_before, (progress_at - since).total_seconds()
+    if total is None or advance <= 0 or took <= 0:
         return None
-    left = (total - done) * took / made - (now - progress_at).total_seconds()
+    left = (total - done) * took / advance - (now - progress_at).total_seconds()
     return max(1, round(left))

@@ -42,16 +42,16 @@ def resolve(files: Files, taken_names: Set[str], previous: Holders | None = None
     holders = {claim: source for claim, source in previous.items() if _declares(files.get(source), claim)}
     live: dict[str, Manifest] = {}
     sources: dict[str, str] = {}
-    manifests = [(source, found) for source, found in files.items() if isinstance(found, Manifest)]
-    for source, found in sorted(manifests, key=lambda item: _rank(item[0], item[1], previous, gone)):
-        claims = claims_of(found)
-        if found.name not in taken_names and all(holders.get(claim, source) == source for claim in claims):
-            live[found.name], sources[found.name] = found, source
+    manifests = [(source, content) for source, content in files.items() if isinstance(content, Manifest)]
+    for source, content in sorted(manifests, key=lambda item: _rank(item[0], item[1], previous, gone)):
+        claims = claims_of(content)
+        if content.name not in taken_names and all(holders.get(claim, source) == source for claim in claims):
+            live[content.name], sources[content.name] = content, source
             holders.update(dict.fromkeys(claims, source))
     serving = set(sources.values())
     refused = {
-        source: f"{source}: {_reason(source, found, taken_names, holders, serving)}"
-        for source, found in files.items()
+        source: f"{source}: {_reason(source, content, taken_names, holders, serving)}"
+        for source, content in files.items()
         if source not in serving
     }
     return Catalog(live, sources, refused, gone | holders)

@@ -28,10 +28,10 @@ def read_claims(session: Session) -> Holders:
 def settle_claims(unit: Unit, decide: Callable[[Holders], Catalog]) -> Catalog:
     """Call `decide`, one process at a time, and store the result."""
     unit.lock(TOPIC)
-    held = read_claims(unit.session)
-    catalog = decide(held)
-    if catalog.holders != held:
-        _write(unit, held, catalog.holders)
+    holders = read_claims(unit.session)
+    catalog = decide(holders)
+    if catalog.holders != holders:
+        _write(unit, holders, catalog.holders)
         unit.notify(TOPIC, "")
     return catalog
 

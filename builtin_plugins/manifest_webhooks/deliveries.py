@@ -61,7 +61,7 @@ log = logging.getLogger("platform.manifests")
 Outcome = Literal["stored", "repeated", "skipped", "refused"]
 
 # Per plugin, this many with a valid proof and as many without, so that strangers can't push out the others.
-KEPT = 100
+MAX_RECORDS = 100
 _REASON_LIMIT = 300
 _ID_HEADERS = ("webhook-id", "X-GitHub-Delivery")
 _ID_LIMIT = 256
@@ -109,7 +109,9 @@ def keep(session: Session, plugin: str, sent: Sent, fate: Fate) -> None:
     session.add(row)
     session.flush()
     kind = (DeliveryRow.plugin == plugin) & (DeliveryRow.proven == sent.proven)
-    newest_to_go = select(DeliveryRow.id).where(kind).order_by(DeliveryRow.id.desc()).offset(KEPT).limit(1)
+    newest_to_go = (
+        select(DeliveryRow.id).where(kind).order_by(DeliveryRow.id.desc()).offset(MAX_RECORDS).limit(1)
+    )
     session.execute(delete(DeliveryRow).where(kind, DeliveryRow.id <= newest_to_go.scalar_subquery()))
 
 
@@ -147,15 +149,15 @@ class DeliveryLog:
 
     async def add_refused(self, plugin: str, sent: Sent, error: PlatformError) -> None:
         """Record a refusal; for strangers over the limit, only one a minute, as each costs a write."""
-        if isinstance(error, TooManyRequests) and not sent.proven and self._told_this_minute(plugin):
+        if isinstance(error, TooManyRequests) and not sent.proven and self._is_noted_this_minute(plugin):
             return
         await self.add(plugin, sent, Fate("refused", error.status, _reason(error.detail)))
 
-    def _told_this_minute(self, plugin: str) -> bool:
+    def _is_noted_this_minute(self, plugin: str) -> bool:
         minute = int(time.monotonic() // 60)
-        told = self._overflowed.get(plugin) == minute
+        is_noted = self._overflowed.get(plugin) == minute
         self._overflowed[plugin] = minute
-        return told
+        return is_noted
 
 
 def _reason(detail: Any) -> str:

@@ -95,8 +95,8 @@ class ManifestFolder:
 
     def live(self) -> Iterator[LiveManifest]:
         """Every live manifest, by name."""
-        found = (self.get(name) for name in sorted(self.catalog.live))
-        return (manifest for manifest in found if manifest is not None)
+        manifests = (self.get(name) for name in sorted(self.catalog.live))
+        return (manifest for manifest in manifests if manifest is not None)
 
     def refused(self) -> Iterator[tuple[str, str, datetime]]:
         """(file name, reason, last written) of every file that is not live."""
@@ -121,15 +121,15 @@ class ManifestFolder:
         return {name_of(path): self._read_file(path, fingerprint) for path, fingerprint in files.items()}
 
     def _read_file(self, path: Path, fingerprint: Fingerprint) -> _Read:
-        known = self._read.get(name_of(path))
-        if known is not None and known.fingerprint == fingerprint:
-            return known
+        earlier = self._read.get(name_of(path))
+        if earlier is not None and earlier.fingerprint == fingerprint:
+            return earlier
         try:
             tree = read_manifest(path, within=self.directory)
-            found = check_manifest(tree, self.validator, path.name)
+            manifest = check_manifest(tree, self.validator, path.name)
         except ManifestError as error:
             return _Read(path, fingerprint, tuple(error.problems))
-        return _Read(path, fingerprint, found, tuple(oddities(tree, found, self.validator)))
+        return _Read(path, fingerprint, manifest, tuple(oddities(tree, manifest, self.validator)))
 
     def _resolved(self, read: Mapping[str, _Read], holders: Holders) -> Catalog:
         return resolve({file: one.outcome for file, one in read.items()}, self._taken_names(), holders)

@@ -59,23 +59,23 @@ def scan(directory: Path) -> dict[Path, Fingerprint]:
         names = sorted(entry.name for entry in directory.iterdir() if is_manifest_name(entry.name))
     except (OSError, RuntimeError):  # the latter for links in a circle
         return {}
-    found = ((directory / name, _fingerprint(directory / name, root)) for name in names)
-    return {path: print_ for path, print_ in found if print_ is not None}
+    fingerprints = ((directory / name, _fingerprint(directory / name, root)) for name in names)
+    return {path: print_ for path, print_ in fingerprints if print_ is not None}
 
 
 async def watch(
     directory: Path,
     on_change: Callable[[FolderChanges], Awaitable[None]],
     stop: asyncio.Event,
-    known: Snapshot | None = None,
+    previous: Snapshot | None = None,
 ) -> None:
     """Call `on_change` within 2 s of every change of the folder's manifests, until `stop` is set.
 
-    `known`: what the caller has already read, from scan(); without it, the files already there are reported
+    `previous`: what the caller has read, from scan(); without it, the files already there are reported
     first. The folder may be missing, removed and made again. An error of `on_change` is logged, and the same
     changes are reported again at the next look.
     """
-    files: Snapshot = known or {}
+    files: Snapshot = previous or {}
     failing = False
     async with _Looks(directory, stop) as looks:
         while not stop.is_set():
@@ -222,7 +222,7 @@ class _Looks:
             return
         notices = watchfiles.watch(
             self._directory,
-            watch_filter=_wanted,
+            watch_filter=_is_manifest,
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
             rust_timeout=LOOK_MS,
@@ -250,5 +250,5 @@ def _identity(directory: Path) -> Identity | None:
     return (facts.st_dev, facts.st_ino) if stat.S_ISDIR(facts.st_mode) else None
 
 
-def _wanted(_: Change, path: str) -> bool:
+def _is_manifest(_: Change, path: str) -> bool:
     return is_manifest_name(Path(path).name)

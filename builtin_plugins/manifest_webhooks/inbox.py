@@ -159,13 +159,13 @@ class Inbox:
         self, live: LiveManifest, sent: Sent, records: list[Record]
     ) -> WebhookResult | WebhookRecords:
         # Looks for repeats before the costly embedding; simultaneous ones are found when storing.
-        known = await self._platform.database.read(find_points, live.name, records)
-        found = [stored for stored in known if stored is not None]
-        if len(found) < len(records):
-            found = await self._store(live, sent, records)
-        if not any(stored.is_new for stored in found):
-            await self._log.add(live.name, sent, Fate("repeated", point_id=found[0].point_id))
-        pairs = zip(records, found, strict=True)
+        existing = await self._platform.database.read(find_points, live.name, records)
+        stored_points = [stored for stored in existing if stored is not None]
+        if len(stored_points) < len(records):
+            stored_points = await self._store(live, sent, records)
+        if not any(stored.is_new for stored in stored_points):
+            await self._log.add(live.name, sent, Fate("repeated", point_id=stored_points[0].point_id))
+        pairs = zip(records, stored_points, strict=True)
         points = [await self._point_out(live.name, record, stored) for record, stored in pairs]
         if live.manifest.store.input.for_each is None:
             return WebhookResult(message="Stored", plugin=live.name, result=points[0])
@@ -191,15 +191,15 @@ class Inbox:
         try:
             return await write(store, live, sent, records, vectors, engine)
         except ManifestAway:
-            return await write(store, await self._found_again(live), sent, records, vectors, engine)
+            return await write(store, await self._current_manifest(live), sent, records, vectors, engine)
 
-    async def _found_again(self, live: LiveManifest) -> LiveManifest:
+    async def _current_manifest(self, live: LiveManifest) -> LiveManifest:
         """The manifest that took a delivery, where its file is now. Raises UnknownWebhook."""
         await self._folder.refresh()
-        found = self._folder.get(live.name)
-        if found is None or found.manifest.webhook != live.manifest.webhook:
+        current = self._folder.get(live.name)
+        if current is None or current.manifest.webhook != live.manifest.webhook:
             raise UnknownWebhook()
-        return replace(live, path=found.path)
+        return replace(live, path=current.path)
 
 
 WebhookOut = WebhookResult | WebhookRecords | WebhookSkipped | WebhookChallenge

@@ -39,21 +39,21 @@ def read_json(text: str, *, fall_back: bool = False) -> Any:
 def _check_nesting(text: str) -> None:
     """Count brackets outside strings first: the parser itself recurses once for each level."""
     depth = 0
-    for found in _BRACKETS.finditer(text):
-        if found[0] in "[{":
+    for bracket in _BRACKETS.finditer(text):
+        if bracket[0] in "[{":
             depth += 1
             check_depth(depth)
-        elif found[0] in "]}":
+        elif bracket[0] in "]}":
             depth -= 1
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise duplicate(key)
-        found[check_text(key)] = value
-    return found
+        mapping[check_text(key)] = value
+    return mapping
 
 
 def _constant(name: str) -> Any:
@@ -61,11 +61,11 @@ def _constant(name: str) -> Any:
 
 
 def _check_nodes(tree: Any) -> None:
-    pending, seen = [tree], 0
+    pending, count = [tree], 0
     while pending:
         node = pending.pop()
-        seen += 1
-        if seen > MAX_NODES:
+        count += 1
+        if count > MAX_NODES:
             raise TreeError(f"The document has more than {MAX_NODES} values", "Make it smaller.")
         if isinstance(node, str):
             check_text(node)

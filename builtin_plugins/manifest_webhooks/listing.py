@@ -48,11 +48,11 @@ async def _remarks(platform: Platform, manifest: Manifest) -> list[str]:
     remarks = [] if secret is None else [how_to_set(secret)]
     named = manifest.store.embed_model
     model = platform.settings_of(WebhookSettings).platform_model(named)
-    found = await find_availability(platform, model)
-    if found.is_offered is False:
+    availability = await find_availability(platform, model)
+    if availability.is_offered is False:
         remarks.append(
             f"the embedding model '{model}' is not available; add it, or name another in "
-            f"PLATFORM_WEBHOOK_EMBED_MODELS={named}=MODEL. {found.choices}"
+            f"PLATFORM_WEBHOOK_EMBED_MODELS={named}=MODEL. {availability.choices}"
         )
     return remarks
 

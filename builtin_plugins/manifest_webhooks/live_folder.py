@@ -36,9 +36,9 @@ class WatchedFolder(ManifestFolder):
         """Everything in it is live when the block begins, and changes follow within 2 s."""
         stop = asyncio.Event()
         with self._platform.notices.listening(TOPIC, lambda _key: self._notice.set()):
-            known = await self.refresh()
+            snapshot = await self.refresh()
             tasks = [
-                asyncio.create_task(watch(self.directory, self._changed, stop, known), name="manifests"),
+                asyncio.create_task(watch(self.directory, self._changed, stop, snapshot), name="manifests"),
                 lasting("manifest claims", partial(self._follow_claims, stop)),
             ]
             try:
@@ -87,8 +87,8 @@ class WatchedFolder(ManifestFolder):
 
     async def _adopt(self) -> None:
         async with self._turn:
-            held = await self._platform.database.read(read_claims)
-            self._put(self._read, self._resolved(self._read, held))
+            holders = await self._platform.database.read(read_claims)
+            self._put(self._read, self._resolved(self._read, holders))
 
 
 FOLDER: ResourceKey[WatchedFolder] = ResourceKey("manifests folder")

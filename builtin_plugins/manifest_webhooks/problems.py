@@ -26,9 +26,9 @@ class Problem:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the item of a 422 `detail` array: path, message, remedy, and what else is known."""
-        found = {"path": self.path, "message": self.message, "remedy": self.remedy}
+        required = {"path": self.path, "message": self.message, "remedy": self.remedy}
         extra = {"failed_value": self.failed_value, "line": self.line, "column": self.column}
-        return found | {key: value for key, value in extra.items() if value is not None}
+        return required | {key: value for key, value in extra.items() if value is not None}
 
     def __str__(self) -> str:
         column = f", column {self.column}" if self.column else ""

@@ -56,12 +56,12 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What a request gives as its proof: one of `given` has to equal one of `expected(secret, body)`.
+    """What a request gives as its proof: one of `candidates` has to equal one of `expected(secret, body)`.
 
     `event_id(body)` is the sender's id of the delivery.
     """
 
-    given: Sequence[bytes]
+    candidates: Sequence[bytes]
     expected: Callable[[bytes, bytes], Iterable[bytes]]
     event_id: Callable[[bytes], str | None]
 
@@ -85,7 +85,7 @@ def verify(
     scheme, claim = _claim_of(headers, now, proof)
     expected = [value for secret in usable for value in claim.expected(secret, body)]
     # All pairs are compared, so that the time taken doesn't reveal which one matched.
-    matches = [hmac.compare_digest(one, other) for other in expected for one in claim.given]
+    matches = [hmac.compare_digest(one, other) for other in expected for one in claim.candidates]
     if not any(matches):
         raise ProofInvalid("The proof does not match: wrong secret, or the body was changed in transit.")
     return Proof(claim.event_id(body), scheme)
@@ -120,22 +120,22 @@ def _claim_of(headers: Mapping[str, str], now: float, proof: NamedProof | None) 
         if proof == "github" and "x-hub-signature-256" not in sent:
             raise ProofMissing("The request has neither webhook-signature nor X-Hub-Signature-256.")
     carrier, others, read = _SCHEMES[proof]
-    found = _proof_headers(headers, {carrier.lower(), *others})
-    if carrier.lower() not in found:
+    carriers = _proof_headers(headers, {carrier.lower(), *others})
+    if carrier.lower() not in carriers:
         raise ProofMissing(f"The request has no {carrier}.")
-    return proof, read(found, now)
+    return proof, read(carriers, now)
 
 
 def _proof_headers(headers: Mapping[str, str], names: set[str]) -> dict[str, str]:
     """Collect the headers that carry a proof, by lower-case name; one that is sent twice is refused."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
-        if lower in names and lower in found:
+        if lower in names and lower in values:
             raise ProofInvalid(f"The header {lower} is sent twice.")
         if lower in names:
-            found[lower] = value
-    return found
+            values[lower] = value
+    return values
 
 
 def _standard(headers: Mapping[str, str], now: float) -> _Claim:
@@ -208,15 +208,17 @@ def _bearer(headers: Mapping[str, str], now: float) -> _Claim:
 
 def _basic(headers: Mapping[str, str], now: float) -> _Claim:
     """The secret itself, `user:password`, as Basic authentication."""
-    given = _decode(_bytes(_credential(headers, "basic")))
-    if given is None:
+    credential = _decode(_bytes(_credential(headers, "basic")))
+    if credential is None:
         raise ProofInvalid("The credentials in Authorization are not base64.")
-    return _of_secret(given, headers.get("webhook-id", ""))
+    return _of_secret(credential, headers.get("webhook-id", ""))
 
 
-def _of_secret(given: bytes, event_id: str) -> _Claim:
+def _of_secret(credential: bytes, event_id: str) -> _Claim:
     """Compares digests, so that the time taken doesn't reveal the secret's length."""
-    return _Claim([_digest(given)], lambda secret, body: [_digest(secret)], lambda body: _event_id(event_id))
+    return _Claim(
+        [_digest(credential)], lambda secret, body: [_digest(secret)], lambda body: _event_id(event_id)
+    )
 
 
 def _credential(headers: Mapping[str, str], scheme: str) -> str:
@@ -312,10 +314,10 @@ def _id_inside(body: bytes, key: str) -> str | None:
 def _text_inside(body: bytes, key: str) -> str | None:
     """The text at a key of a JSON object; None if there is none."""
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):  # a form, or what the payload's reader refuses
         return None
-    value = found.get(key) if isinstance(found, dict) else None
+    value = document.get(key) if isinstance(document, dict) else None
     return value if isinstance(value, str) else None
 
 

@@ -37,7 +37,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 
 @lru_cache(maxsize=64)
 def _ecma(pattern: str) -> re.Pattern[str]:
-    return re.compile(_DOLLAR.sub(lambda found: r"\Z" if found[0] == "$" else found[0], pattern))
+    return re.compile(_DOLLAR.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern))
 
 
 _EcmaValidator: Any = validators.extend(Draft7Validator, {"pattern": _pattern})

@@ -55,15 +55,15 @@ def search_action(live: LiveManifest, folder: ManifestFolder) -> Action:
 
 
 async def _search(
-    folder: ManifestFolder, plugin: str, ctx: Context, wanted: SearchParameters
+    folder: ManifestFolder, plugin: str, ctx: Context, parameters: SearchParameters
 ) -> SearchResult:
     """The plugin's own points in its manifest's collection, by meaning and by words."""
     live = folder.get(plugin)
     if live is None:
         raise NotFound(f"The plugin '{plugin}' was removed")
     target = live.manifest.store
-    vectors, engine = await embed(ctx.platform, target.embed_model, [wanted.query], "query")
-    query = Query(vectors[0], wanted.limit, text=wanted.query, engine=engine)
+    vectors, engine = await embed(ctx.platform, target.embed_model, [parameters.query], "query")
+    query = Query(vectors[0], parameters.limit, text=parameters.query, engine=engine)
     try:
         hits = await ctx.platform.resource(VECTORS).search(collection_name(target.collection, plugin), query)
     except EngineMismatch:

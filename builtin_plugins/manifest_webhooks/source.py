@@ -59,8 +59,8 @@ class ManifestSource:
     async def plugins(self) -> Sequence[PluginEntry]:
         live = list(self._folder.live())
         missing = await asyncio.to_thread(lambda: [self._missing_secret(one.manifest) for one in live])
-        found = [_entry(one, secret) for one, secret in zip(live, missing, strict=True)]
-        return [*found, *(_refused(*file) for file in self._folder.refused())]
+        entries = [_entry(one, secret) for one, secret in zip(live, missing, strict=True)]
+        return [*entries, *(_refused(*file) for file in self._folder.refused())]
 
     async def actions(self, plugin: str) -> Sequence[Action]:
         live = self._folder.get(plugin)
@@ -70,9 +70,11 @@ class ManifestSource:
         async with self._installing:
             await self._folder.refresh()
             manifest = await asyncio.to_thread(self._checked, document, media_type)
-            known = self._claim(manifest, update=update)
-            before = None if known is None else await asyncio.to_thread(_guarded, known.path.read_bytes)
-            path = await asyncio.to_thread(self._write, manifest.name, document, known)
+            installed = self._claim(manifest, update=update)
+            before = (
+                None if installed is None else await asyncio.to_thread(_guarded, installed.path.read_bytes)
+            )
+            path = await asyncio.to_thread(self._write, manifest.name, document, installed)
             await self._folder.refresh()
             return await self._entry_of(manifest.name, path, before)
 
@@ -83,13 +85,13 @@ class ManifestSource:
             off_the_loop(partial(_guarded, remove_file, path))
         file = holder_of(unit.session, plugin) if path is None else name_of(path)
         # An unreadable file keeps its claims, whatever is removed.
-        held = file is not None and (path is not None or file not in self._folder.catalog.refused)
-        if file is not None and held:
+        had_file = file is not None and (path is not None or file not in self._folder.catalog.refused)
+        if file is not None and had_file:
             forget_claims(unit, file)
         stored = PointKeeper(self._platform.resource(VECTORS)).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)
-        return held or stored
+        return had_file or stored
 
     async def refresh(self) -> None:
         await self._folder.refresh()
@@ -116,23 +118,23 @@ class ManifestSource:
     def _claim(self, manifest: Manifest, *, update: bool) -> LiveManifest | None:
         """The installed manifest to update. Raises Conflict or NotFound if the document can't replace one."""
         name, path = manifest.name, manifest.webhook.path
-        known, holder = self._folder.get(name), self._folder.at(path)
+        installed, holder = self._folder.get(name), self._folder.at(path)
         if name in Directory(self._platform).taken_names():
             raise Conflict(f"The name '{name}' belongs to an installed plugin; choose another metadata.name")
-        if known is None and update:
+        if installed is None and update:
             raise NotFound(f"No plugin '{name}' is installed from a manifest")
-        if known is not None and not update:
+        if installed is not None and not update:
             raise Conflict(f"The plugin '{name}' is already installed")
         if holder is not None and holder.name != name:
             raise Conflict(f"The webhook path '{path}' belongs to the plugin '{holder.name}'; choose another")
-        reason = None if known is None else self._folder.why_refused(name_of(known.path), manifest)
+        reason = None if installed is None else self._folder.why_refused(name_of(installed.path), manifest)
         if reason is not None:
             raise Conflict(reason)
-        return known
+        return installed
 
-    def _write(self, name: str, document: bytes, known: LiveManifest | None) -> Path:
-        if known is not None:
-            return _guarded(replace_file, known.path, document)
+    def _write(self, name: str, document: bytes, installed: LiveManifest | None) -> Path:
+        if installed is not None:
+            return _guarded(replace_file, installed.path, document)
         return _guarded(add_file, self._folder.directory, name, document)
 
     async def _entry_of(self, name: str, path: Path, before: bytes | None) -> PluginEntry:

@@ -56,8 +56,8 @@ def find_points(session: Session, plugin: str, records: Sequence[Record]) -> lis
     """For each record its point, if it was stored before; None for a new one, and for one without an id."""
     ids = [record.event_id for record in records if record.event_id is not None]
     rows = session.scalars(select(EventRow).where(EventRow.plugin == plugin, EventRow.event_id.in_(ids)))
-    known = {row.event_id: Stored(row.point_id, row.collection, row.dimension) for row in rows}
-    return [known.get(record.event_id or "") for record in records]
+    points = {row.event_id: Stored(row.point_id, row.collection, row.dimension) for row in rows}
+    return [points.get(record.event_id or "") for record in records]
 
 
 class PointKeeper:
@@ -82,9 +82,9 @@ class PointKeeper:
         """
         plugin, collection = live.name, live.manifest.store.collection
         row = _hold(unit, plugin)
-        known = find_points(unit.session, plugin, records)
-        if all(known):
-            return [stored for stored in known if stored is not None]
+        existing = find_points(unit.session, plugin, records)
+        if all(existing):
+            return [stored for stored in existing if stored is not None]
         if row is None:
             raise UnknownWebhook()
         if not off_the_loop(live.path.is_file):
@@ -92,10 +92,12 @@ class PointKeeper:
         if collection not in row.collections:
             row.collections = [*row.collections, collection]
         dimension = int(vectors.shape[1])
-        found = [one or Stored(str(uuid.uuid4()), collection, dimension, is_new=True) for one in known]
-        new = [index for index, stored in enumerate(found) if stored.is_new]
+        stored_points = [
+            one or Stored(str(uuid.uuid4()), collection, dimension, is_new=True) for one in existing
+        ]
+        new = [index for index, stored in enumerate(stored_points) if stored.is_new]
         name = collection_name(collection, plugin)
-        points = [_point(plugin, found[index], records[index], vectors[index]) for index in new]
+        points = [_point(plugin, stored_points[index], records[index], vectors[index]) for index in new]
         try:
             self._vectors.ensure(unit, name, dimension, engine)
         except EngineMismatch:
@@ -103,10 +105,10 @@ class PointKeeper:
         self._vectors.stage(unit, name, points)
         self._vectors.publish(unit, name, *(point.group for point in points))
         for index in new:
-            _remember(unit, plugin, found[index], records[index].event_id)
+            _remember(unit, plugin, stored_points[index], records[index].event_id)
         reason = f"{len(new)} of {len(records)} records are new" if len(records) > 1 else None
         keep(unit.session, plugin, sent, Fate("stored", reason=reason, point_id=points[0].id))
-        return found
+        return stored_points
 
     async def metadata_of(self, plugin: str, stored: Stored) -> tuple[int, dict[str, Any]]:
         """(characters of the text, metadata) of a stored point; zero and empty when it is gone."""
@@ -118,14 +120,14 @@ class PointKeeper:
         """Remove all points and events of a plugin; False when it never stored any."""
         if len(plugin) > LONGEST_NAME:
             return False
-        known = unit.session.get(PluginRow, plugin)
+        existing = unit.session.get(PluginRow, plugin)
         row = _hold(unit, plugin)
         for collection in row.collections if row else ():
             self._vectors.drop(unit, collection_name(collection, plugin))
         unit.session.execute(delete(EventRow).where(EventRow.plugin == plugin))
         forget_of(unit.session, plugin)
         unit.session.execute(delete(PluginRow).where(PluginRow.name == plugin))
-        return known is not None
+        return existing is not None
 
 
 async def _forget_old(platform: Platform, _: NoPayload) -> None:
@@ -177,6 +179,6 @@ async def embed(
 
     Raises EmbeddingUnavailable (503).
     """
-    wanted = platform.settings_of(WebhookSettings).platform_model(model)
-    made = await inference.embed(platform, wanted, texts, purpose, EmbeddingUnavailable)
-    return made.vectors, made.engine
+    platform_model = platform.settings_of(WebhookSettings).platform_model(model)
+    embedded = await inference.embed(platform, platform_model, texts, purpose, EmbeddingUnavailable)
+    return embedded.vectors, embedded.engine

@@ -72,8 +72,10 @@ def compile_template(text: str) -> Template:
 
 def malformed_expressions(text: str) -> list[tuple[str, str]]:
     """Expressions in braces that are not replaced, each with what to write instead."""
-    found = [match for literal in compile_template(text).literals for match in _BRACES.finditer(literal)]
-    return [(shorten(match[0]), _instead(match[1].strip(" -$."), match[0].endswith("}}"))) for match in found]
+    matches = [match for literal in compile_template(text).literals for match in _BRACES.finditer(literal)]
+    return [
+        (shorten(match[0]), _instead(match[1].strip(" -$."), match[0].endswith("}}"))) for match in matches
+    ]
 
 
 def _instead(name: str, is_closed: bool) -> str:
@@ -98,16 +100,16 @@ def render_metadata(
 def _render_mapping(
     mapping: Mapping[str, Any], payload: Mapping[str, Any], room: int
 ) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    rendered: dict[str, Any] = {}
     for key, value in mapping.items():
         if isinstance(value, str):
-            found[key] = compile_template(value).render(payload, room)
-            room -= len(found[key])
+            rendered[key] = compile_template(value).render(payload, room)
+            room -= len(rendered[key])
         elif isinstance(value, Mapping):
-            found[key], room = _render_mapping(value, payload, room)
+            rendered[key], room = _render_mapping(value, payload, room)
         else:
-            found[key] = value
-    return found, room
+            rendered[key] = value
+    return rendered, room
 
 
 def _value_text(payload: Mapping[str, Any], path: str) -> str:

@@ -36,8 +36,8 @@ def validate(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
     """
     errors = sorted(schema.iter_errors(manifest), key=lambda error: (_keys(error), str(error.validator)))
     problems = [_problem(error) for error in errors]
-    known = {problem.path for problem in problems}
-    problems += [problem for problem in _separate_checks(manifest) if problem.path not in known]
+    paths = {problem.path for problem in problems}
+    problems += [problem for problem in _separate_checks(manifest) if problem.path not in paths]
     return _with_lines(dict.fromkeys(problems), manifest)[:_MAX_PROBLEMS]
 
 
@@ -58,13 +58,13 @@ def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Proble
 
 def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
     """List what is valid, but hardly intended, such as misspelled keys."""
-    found = (
+    problems = (
         *misspelt_keys(tree, schema),
         *odd_templates(manifest),
         *_secret_of_another(manifest),
         *_path_with_prefix(manifest),
     )
-    return _with_lines(found, tree)
+    return _with_lines(problems, tree)
 
 
 def _with_lines(problems: Iterable[Problem], manifest: Mapping[str, Any]) -> list[Problem]:
@@ -134,10 +134,10 @@ def _missing_key(error: ValidationError) -> str:
 
 
 def _type(error: ValidationError) -> tuple[str, str]:
-    wanted = _TYPE_NAMES.get(error.validator_value, str(error.validator_value))
+    type_name = _TYPE_NAMES.get(error.validator_value, str(error.validator_value))
     quoted = error.validator_value == "string" and isinstance(error.instance, (int, float))
-    remedy = "Put quotes around the value." if quoted else f"Write {wanted} here."
-    return f"must be {wanted}, not {_kind(error.instance)}", f"{remedy} {_about(error.schema)}".rstrip()
+    remedy = "Put quotes around the value." if quoted else f"Write {type_name} here."
+    return f"must be {type_name}, not {_kind(error.instance)}", f"{remedy} {_about(error.schema)}".rstrip()
 
 
 def _enum(error: ValidationError) -> tuple[str, str]:
@@ -201,8 +201,8 @@ def _kind(value: Any) -> str:
 def _near(word: str, candidates: Sequence[str]) -> str | None:
     """Find the candidate that was probably meant, whatever its case, hyphens and underscores."""
     plain = {_plain(candidate): candidate for candidate in candidates[:1000] if len(candidate) <= _MAX_KEY}
-    found = get_close_matches(_plain(word[:_MAX_KEY]), plain, n=1, cutoff=0.75)
-    return plain[found[0]] if found else None
+    matches = get_close_matches(_plain(word[:_MAX_KEY]), plain, n=1, cutoff=0.75)
+    return plain[matches[0]] if matches else None
 
 
 def _plain(word: str) -> str:
@@ -231,10 +231,10 @@ def _separate_checks(manifest: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _at(manifest: Mapping[str, Any], path: Sequence[str]) -> Any:
-    found: Any = manifest
+    value: Any = manifest
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _places(schema: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -247,13 +247,13 @@ def _places(schema: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str
 def _misspelt(
     value: Any, schema: Any, keys: tuple[str, ...], places: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Problem]:
-    known = schema.get("properties", {})
-    if not isinstance(value, Mapping) or not known:
+    properties = schema.get("properties", {})
+    if not isinstance(value, Mapping) or not properties:
         return
-    absent = [key for key in known if key not in value]
+    absent = [key for key in properties if key not in value]
     for key, item in value.items():
-        if key in known:
-            yield from _misspelt(item, known[key], (*keys, key), places)
+        if key in properties:
+            yield from _misspelt(item, properties[key], (*keys, key), places)
         elif near := _near(key, absent):
             remedy = f"Did you mean '{near}'? As it stands the key is ignored."
             yield Problem(join_path((*keys, key)), f"'{shorten(key)}' is not a known key", remedy)

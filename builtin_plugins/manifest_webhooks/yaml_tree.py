@@ -117,26 +117,26 @@ class _Composer:
         return self._list(depth) if isinstance(event, yaml.SequenceStartEvent) else self._dict(depth)
 
     def _list(self, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         for event in iter(lambda: next(self._events), None):
             if isinstance(event, yaml.SequenceEndEvent):
-                return found
-            self._keys.append(len(found))
-            found.append(self._node(event, depth + 1))
+                return items
+            self._keys.append(len(items))
+            items.append(self._node(event, depth + 1))
             self._keys.pop()
-        return found
+        return items
 
     def _dict(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for event in iter(lambda: next(self._events), None):
             if isinstance(event, yaml.MappingEndEvent):
-                return found
-            key = self._key(event, found)
+                return mapping
+            key = self._key(event, mapping)
             self._keys.append(key)
             self.lines[join_path(self._keys)] = event.start_mark.line + 1
-            found[key] = self._node(next(self._events), depth + 1)
+            mapping[key] = self._node(next(self._events), depth + 1)
             self._keys.pop()
-        return found
+        return mapping
 
     def _key(self, event: Any, mapping: dict[str, Any]) -> str:
         try:

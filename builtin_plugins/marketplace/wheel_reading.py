@@ -78,24 +78,24 @@ def _read(archive: zipfile.ZipFile) -> dict[str, Any]:
     if len(entries) > _MOST_FILES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
         raise NoWheel(f"unpacked it has more than {_MOST_FILES} files or {_MOST_UNPACKED // 1_000_000} MB")
     names = [entry.filename for entry in entries]
-    said = HeaderParser().parsestr(_text(archive, _in_info(names, "METADATA")))
+    headers = HeaderParser().parsestr(_text(archive, _in_info(names, "METADATA")))
     points = _entry_points(archive, names)
     return {
-        "name": _short(said["Name"]),
-        "version": _short(said["Version"]),
-        "license": _license(said),
+        "name": _short(headers["Name"]),
+        "version": _short(headers["Version"]),
+        "license": _license(headers),
         "plugins": sorted(points),
         "api_versions": {name: _api_version(archive, names, point) for name, point in sorted(points.items())},
-        "clashes": list(_clashes(said.get_all("Requires-Dist") or []))[:_MOST_SHOWN],
-        "forbidden": list(_forbidden(names, canonicalize_name(said["Name"] or "")))[:_MOST_SHOWN],
+        "clashes": list(_clashes(headers.get_all("Requires-Dist") or []))[:_MOST_SHOWN],
+        "forbidden": list(_forbidden(names, canonicalize_name(headers["Name"] or "")))[:_MOST_SHOWN],
     }
 
 
-def _in_info(names: list[str], wanted: str) -> str:
-    found = [name for name in names if re.fullmatch(rf"[^/]+\.dist-info/{wanted}", name)]
-    if len(found) != 1:
-        raise NoWheel(f"it has no single {wanted}")
-    return found[0]
+def _in_info(names: list[str], filename: str) -> str:
+    members = [name for name in names if re.fullmatch(rf"[^/]+\.dist-info/{filename}", name)]
+    if len(members) != 1:
+        raise NoWheel(f"it has no single {filename}")
+    return members[0]
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> str:
@@ -123,12 +123,12 @@ def _entry_points(archive: zipfile.ZipFile, names: list[str]) -> dict[str, str]:
         return {}
     installed = _Installed(_text(archive, _in_info(names, "entry_points.txt")))
     try:
-        found = {point.name: point.value for point in installed.entry_points if point.group == _GROUP}
+        plugins = {point.name: point.value for point in installed.entry_points if point.group == _GROUP}
     except (TypeError, ValueError) as error:
         raise NoWheel("its entry points can't be read") from error
-    if len(found) > _MOST_SHOWN or any(len(name) > _LONGEST for name in found):
+    if len(plugins) > _MOST_SHOWN or any(len(name) > _LONGEST for name in plugins):
         raise NoWheel(f"it has more than {_MOST_SHOWN} plugins, or one with an overlong name")
-    return found
+    return plugins
 
 
 def _api_version(archive: zipfile.ZipFile, names: list[str], point: str) -> str | None:
@@ -162,41 +162,42 @@ def _clashes(requirements: list[str]) -> Iterator[str]:
     """Requirements that conflict with versions of packages installed here."""
     for text in requirements:
         try:
-            wanted = Requirement(text)
-            if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            requirement = Requirement(text)
+            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
                 continue
-            version = metadata.version(wanted.name)
+            version = metadata.version(requirement.name)
         except InvalidRequirement:
             yield f"'{_short(text)}' is not a valid requirement"
         except metadata.PackageNotFoundError:
             continue
         else:
-            if not wanted.specifier.contains(version, prereleases=True):
-                yield f"it needs {_short(wanted.name)}{wanted.specifier}, the platform has {version}"
+            if not requirement.specifier.contains(version, prereleases=True):
+                needed = f"{_short(requirement.name)}{requirement.specifier}"
+                yield f"it needs {needed}, the platform has {version}"
 
 
 def _forbidden(names: list[str], own: str) -> Iterator[str]:
     """Files that no plugin may contain."""
     owners = metadata.packages_distributions()
-    seen = set()
+    reported = set()
     for name in names:
         path = PurePosixPath(name)
         top = path.parts[0] if path.parts else ""
         module = top.removesuffix(".py")
-        shown = _short(name)
+        label = _short(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or _CONTROL.search(name):
-            yield f"{shown} leads out of the package"
+            yield f"{label} leads out of the package"
         elif len(path.parts) == 1 and (path.suffix == ".pth" or name in _AT_EVERY_START):
-            yield f"{shown} runs at every start of Python"
+            yield f"{label} runs at every start of Python"
         elif _PRIVATE.search(name):
-            yield f"{shown} looks private"
+            yield f"{label} looks private"
         elif path.suffix.lower() in _COMPILED:
-            yield f"{shown} is compiled: nobody can review it"
+            yield f"{label} is compiled: nobody can review it"
         elif top.endswith(".data"):
-            yield f"{shown} is installed outside the package"
-        elif module not in seen and _is_taken(module, owners.get(module, []), own):
-            seen.add(module)
-            yield f"{shown} overwrites a module that is installed here"
+            yield f"{label} is installed outside the package"
+        elif module not in reported and _is_taken(module, owners.get(module, []), own):
+            reported.add(module)
+            yield f"{label} overwrites a module that is installed here"
 
 
 def _is_taken(module: str, owners: list[str], own: str) -> bool:

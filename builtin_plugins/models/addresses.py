@@ -43,20 +43,22 @@ def is_server_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name != LOCAL
 
 
-def named_runtimes(given: str, keys: SecretStr | None) -> list[NamedRuntime]:
+def named_runtimes(text: str, keys: SecretStr | None) -> list[NamedRuntime]:
     """The servers of ``name=kind+address, …``. Raises ValueError for what can't be read."""
-    held = dict(_pairs(keys.get_secret_value(), "name=key in PLATFORM_MODELS_RUNTIME_KEYS")) if keys else {}
-    found = [_named(name, address, held.pop(name, None)) for name, address in _pairs(given, _FORM)]
-    if held and given:
+    keys_by_name = (
+        dict(_pairs(keys.get_secret_value(), "name=key in PLATFORM_MODELS_RUNTIME_KEYS")) if keys else {}
+    )
+    runtimes = [_named(name, address, keys_by_name.pop(name, None)) for name, address in _pairs(text, _FORM)]
+    if keys_by_name and text:
         raise ValueError("a key of PLATFORM_MODELS_RUNTIME_KEYS names a server that is not configured")
-    return found
+    return runtimes
 
 
 _FORM: Final = "name=ollama+http://host:11434 or name=openai+https://host"
 
 
-def _pairs(given: str, form: str) -> list[tuple[str, str]]:
-    pairs = [entry.strip().partition("=") for entry in given.split(",") if entry.strip()]
+def _pairs(text: str, form: str) -> list[tuple[str, str]]:
+    pairs = [entry.strip().partition("=") for entry in text.split(",") if entry.strip()]
     if any(not name or not equals or not value for name, equals, value in pairs):
         raise ValueError(f"each entry must have the form {form}")
     return [(name, value) for name, _, value in pairs]
@@ -69,18 +71,20 @@ def _named(name: str, address: str, key: str | None) -> NamedRuntime:
     if not plus or kind not in ("ollama", "openai"):
         raise ValueError(f"each entry must have the form {_FORM}")
     port = OLLAMA_PORT if kind == "ollama" else None
-    made: Kind = "ollama" if kind == "ollama" else "openai"
-    return NamedRuntime(name, made, server_address(url, port), None if key is None else SecretStr(key))
+    runtime_kind: Kind = "ollama" if kind == "ollama" else "openai"
+    return NamedRuntime(
+        name, runtime_kind, server_address(url, port), None if key is None else SecretStr(key)
+    )
 
 
-def server_address(given: str, default_port: int | None = None) -> str:
-    """`given` as an http:// or https:// address without a trailing slash.
+def server_address(address: str, default_port: int | None = None) -> str:
+    """`address` as an http:// or https:// address without a trailing slash.
 
     A bare host gets `default_port`, as in Ollama's own programs; a listen-on-all-interfaces address becomes
     this machine. Raises ValueError for anything else.
     """
-    bare = "://" not in given
-    parts = urlsplit(f"http://{given}" if bare else given)
+    bare = "://" not in address
+    parts = urlsplit(f"http://{address}" if bare else address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ValueError("must be an http:// or https:// address, such as http://127.0.0.1:11434")
     port = parts.port or (default_port if bare else None)
@@ -90,5 +94,5 @@ def server_address(given: str, default_port: int | None = None) -> str:
 
 def _netloc(parts: SplitResult, host: str, port: int | None) -> str:
     user, at, _ = parts.netloc.rpartition("@")
-    shown = f"[{host}]" if ":" in host else host
-    return user + at + (shown if port is None else f"{shown}:{port}")
+    bracketed = f"[{host}]" if ":" in host else host
+    return user + at + (bracketed if port is None else f"{bracketed}:{port}")

@@ -162,12 +162,12 @@ class ModelsSettings(Settings):
 
     def named_runtimes(self) -> list[NamedRuntime]:
         """All configured servers, in order, with their keys."""
-        found = named_runtimes(self.runtimes, self.runtime_keys)
+        runtimes = named_runtimes(self.runtimes, self.runtime_keys)
         if self.ollama_url:
-            found.append(NamedRuntime("ollama", "ollama", self.ollama_url, None))
+            runtimes.append(NamedRuntime("ollama", "ollama", self.ollama_url, None))
         if self.openai_url:
-            found.append(NamedRuntime("openai", "openai", self.openai_url, self.openai_key))
-        names = [runtime.name for runtime in found]
+            runtimes.append(NamedRuntime("openai", "openai", self.openai_url, self.openai_key))
+        names = [runtime.name for runtime in runtimes]
         if len(set(names)) != len(names):
             raise ValueError("two model servers have the same name")
-        return found
+        return runtimes

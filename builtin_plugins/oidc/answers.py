@@ -55,13 +55,13 @@ class BrowserAnswers:
 
         `state` is that of the failed sign-in, if there is one.
         """
-        known = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
-        if known is None:
+        cause = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
+        if cause is None:
             raise error
-        known.headers.update(_PRIVATE)
+        cause.headers.update(_PRIVATE)
         if "text/html" not in ctx.request.headers.get("Accept", ""):
-            raise known
-        reason = {"error": known.code, "error_description": str(known.detail)}
+            raise cause
+        reason = {"error": cause.code, "error_description": str(cause.detail)}
         response = _redirect(f"{self._callback}#{urlencode(reason, quote_via=quote)}")
         return response if state is None else self._ended(response, state)
 

@@ -98,8 +98,8 @@ async def create_folder(ctx: Context, kb_id: str, body: FolderCreate) -> FolderO
 )
 async def get(ctx: Context, kb_id: str) -> SyncedBase:
     """Show a knowledge base."""
-    found = await ctx.resource(rag.CATALOG).base(ctx.caller, kb_id)
-    return SyncedBase(id=found.id, name=found.name, description=found.description)
+    base = await ctx.resource(rag.CATALOG).base(ctx.caller, kb_id)
+    return SyncedBase(id=base.id, name=base.name, description=base.description)
 
 
 @routes.get(

@@ -28,7 +28,7 @@ from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, PlatformError, Unavailable, Unit, Unprocessable, utc_now
 from kernel.sdk.http import ReceivedFile
 
-_KEPT: Final = "kept:"
+_STORED_PREFIX: Final = "kept:"
 """Before the id of a changed file: it is not removed before its next version is read."""
 
 
@@ -51,22 +51,22 @@ def _difference(manifest: Sequence[SourceFile], stored: dict[str, SyncedFile]) -
     added: list[NewFile] = []
     modified: list[ChangedFile] = []
     unmodified = 0
-    wanted = {one.place: one for one in manifest}
-    for place, one in wanted.items():
+    manifest_files = {entry.place: entry for entry in manifest}
+    for place, entry in manifest_files.items():
         row = stored.get(place)
         if row is None or not row.document_id:
-            added.append(NewFile(filename=one.filename, path=one.path))
-        elif row.checksum != one.checksum:
-            stale = _KEPT + row.document_id
-            modified.append(ChangedFile(filename=one.filename, path=one.path, stale_file_id=stale))
+            added.append(NewFile(filename=entry.filename, path=entry.path))
+        elif row.checksum != entry.checksum:
+            stale = _STORED_PREFIX + row.document_id
+            modified.append(ChangedFile(filename=entry.filename, path=entry.path, stale_file_id=stale))
         else:
             unmodified += 1
     return SyncDifference(
         added=added,
         modified=modified,
-        deleted=[_stale(row) for place, row in stored.items() if place not in wanted],
+        deleted=[_stale(row) for place, row in stored.items() if place not in manifest_files],
         unmodified_count=unmodified,
-        directory_map={one.path: one.path for one in manifest if one.path},
+        directory_map={entry.path: entry.path for entry in manifest if entry.path},
     )
 
 
@@ -132,10 +132,10 @@ async def clean_up(caller: Caller, base_id: str, file_ids: Sequence[str] | None)
     """
     await caller.platform.resource(rag.CATALOG).check_own(caller, base_id)
     rows = await caller.platform.database.read(_rows, base_id)
-    wanted = None if file_ids is None else set(file_ids)
+    chosen_ids = None if file_ids is None else set(file_ids)
     removed = 0
     for row in rows:
-        if wanted is not None and _id_of(row) not in wanted:
+        if chosen_ids is not None and _id_of(row) not in chosen_ids:
             continue
         await caller.platform.hooks.ask(rag.drop_document, caller, base_id, key_of(row.path))
         await caller.platform.database.write(_forget, base_id, row.path)
@@ -176,10 +176,10 @@ def remove_rows(unit: Unit, base_id: str, document_id: str | None) -> int:
     where = SyncedFile.knowledge_base_id == base_id
     if document_id is not None:
         where = where & (SyncedFile.document_id == document_id)
-    found = unit.session.scalars(select(SyncedFile).where(where)).all()
-    for row in found:
+    rows = unit.session.scalars(select(SyncedFile).where(where)).all()
+    for row in rows:
         unit.session.delete(row)
-    return len(found)
+    return len(rows)
 
 
 def count_rows(session: Session, base_id: str, document_id: str | None) -> int:

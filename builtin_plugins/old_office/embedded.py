@@ -41,8 +41,8 @@ def _objects(path: Path) -> Iterator[EmbeddedFile | None]:
             yield from _files_of(compound)
             if compound.exists(_SLIDES):
                 for storage in _storages(compound.openstream(_SLIDES).read()):
-                    with olefile.OleFileIO(io.BytesIO(storage)) as one:
-                        yield embedded_in(one, [])
+                    with olefile.OleFileIO(io.BytesIO(storage)) as embedded:
+                        yield embedded_in(embedded, [])
     except _FAULTS:  # a damaged directory: the text may still be whole
         return
 

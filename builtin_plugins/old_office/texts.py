@@ -51,8 +51,8 @@ def _opened(path: Path, kind: Literal["doc", "ppt"]) -> Any:
 def _lines(node: Any) -> Iterator[str]:
     """The lines of an element: paragraphs, list items, and rows of tables with tabs between their cells."""
     if isinstance(node, list):
-        for one in node:
-            yield from _lines(one)
+        for part_node in node:
+            yield from _lines(part_node)
     elif isinstance(node, Mapping):
         if node.get("type") in ("heading", "paragraph"):
             yield "".join(run.get("text") or "" for run in node["content"]).strip()

@@ -102,8 +102,8 @@ def _opened(path: Path) -> Any:
 
 
 def _is_locked(error: Exception) -> bool:
-    said = str(error).lower()
-    return any(word in said for word in _LOCKED)
+    message = str(error).lower()
+    return any(word in message for word in _LOCKED)
 
 
 def _layout_of(sheet: Any) -> Layout:

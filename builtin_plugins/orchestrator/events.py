@@ -43,8 +43,8 @@ class ToolStep:
 
     def as_json(self) -> dict[str, Any]:
         """The step for clients."""
-        said = {"status": self.status, "tool": self.tool, "arguments": self.arguments}
-        return said if self.text is None else {**said, "text": self.text}
+        fields = {"status": self.status, "tool": self.tool, "arguments": self.arguments}
+        return fields if self.text is None else {**fields, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,25 +125,25 @@ class Finished:
     degraded: Sequence[str] = ()
 
     @property
-    def told_logprobs(self) -> dict[str, Any] | None:
+    def logprobs_object(self) -> dict[str, Any] | None:
         """The field ``logprobs`` of a choice."""
         return {"content": list(self.logprobs), "refusal": None} if self.logprobs else None
 
     def platform_fields(self) -> dict[str, Any]:
         """The platform's additions to a model's answer."""
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.offered is not None:
-            found["platform_tools_offered"] = self.offered
-            found["platform_tool_calls_made"] = self.calls_made or 0
+            fields["platform_tools_offered"] = self.offered
+            fields["platform_tool_calls_made"] = self.calls_made or 0
         if self.steps:
-            found["platform_steps"] = [step.as_json() for step in self.steps]
+            fields["platform_steps"] = [step.as_json() for step in self.steps]
         if self.approvals:
-            found["platform_approvals"] = [approval.as_json() for approval in self.approvals]
+            fields["platform_approvals"] = [approval.as_json() for approval in self.approvals]
         if self.passages:
-            found["platform_sources"] = [_source(n, one) for n, one in enumerate(self.passages, 1)]
+            fields["platform_sources"] = [_source(n, one) for n, one in enumerate(self.passages, 1)]
         if self.degraded:
-            found["platform_degraded"] = list(self.degraded)
-        return found
+            fields["platform_degraded"] = list(self.degraded)
+        return fields
 
 
 Event = str | inference.Thought | inference.ToolCallPart | ToolStep | FileHits | Finished

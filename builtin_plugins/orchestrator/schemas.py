@@ -74,8 +74,8 @@ class ChatBody(BaseModel):
     @property
     def options(self) -> dict[str, Any]:
         """The model's parameters."""
-        given = {**(self.model_extra or {}), "tool_choice": self.tool_choice}
-        return {name: value for name, value in given.items() if value is not None}
+        sent = {**(self.model_extra or {}), "tool_choice": self.tool_choice}
+        return {name: value for name, value in sent.items() if value is not None}
 
     @property
     def given_messages(self) -> list[dict[str, Any]]:

@@ -74,15 +74,15 @@ class ResponsesBody(BaseModel):
 
     def file_search(self) -> FileSearch | None:
         """The search in files that is asked for. Raises Unprocessable for more than one."""
-        found = [
+        searches = [
             FileSearch(place, tool)
             for place, tool in enumerate(self.tools or ())
             if tool.get("type") == _FILE_SEARCH
         ]
-        if len(found) > 1:
+        if len(searches) > 1:
             message = "there is a file_search already: name all vector stores in one"
-            raise Unprocessable.field(("body", "tools", found[1].place), message)
-        return found[0] if found else None
+            raise Unprocessable.field(("body", "tools", searches[1].place), message)
+        return searches[0] if searches else None
 
     def as_chat(self) -> ChatBody:
         """The same as a chat. Raises Unprocessable."""
@@ -130,32 +130,32 @@ class ResponseOut(BaseModel):
     usage: dict[str, Any] | None
 
 
-def _messages(given: str | Items) -> Items:
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    if not 1 <= len(given) <= MOST_MESSAGES:
+def _messages(text_or_items: str | Items) -> Items:
+    if isinstance(text_or_items, str):
+        return [{"role": "user", "content": text_or_items}]
+    if not 1 <= len(text_or_items) <= MOST_MESSAGES:
         raise Unprocessable.field(("body", "input"), f"must hold 1 to {MOST_MESSAGES} items")
-    made: Items = []
-    for place, item in enumerate(given):
-        _add(made, place, item)
-    return made
+    messages: Items = []
+    for place, item in enumerate(text_or_items):
+        _add(messages, place, item)
+    return messages
 
 
-def _add(made: Items, place: int, item: dict[str, Any]) -> None:
+def _add(messages: Items, place: int, item: dict[str, Any]) -> None:
     kind = item.get("type", "message")
     if kind == "message" and item.get("role") in ("user", "assistant", "system", "developer"):
-        made.append({"role": item["role"], "content": _content(place, item.get("content"))})
+        messages.append({"role": item["role"], "content": _content(place, item.get("content"))})
     elif kind == "function_call":
         function = {"name": str(item.get("name", "")), "arguments": str(item.get("arguments", ""))}
         call = {"id": str(item.get("call_id", "")), "type": "function", "function": function}
-        if made and made[-1].get("tool_calls"):
-            made[-1]["tool_calls"].append(call)
+        if messages and messages[-1].get("tool_calls"):
+            messages[-1]["tool_calls"].append(call)
         else:
-            made.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
     elif kind == "function_call_output":
         output = item.get("output")
         text = output if isinstance(output, str) else _texts(output)
-        made.append({"role": "tool", "tool_call_id": str(item.get("call_id", "")), "content": text})
+        messages.append({"role": "tool", "tool_call_id": str(item.get("call_id", "")), "content": text})
     elif kind == "item_reference":
         raise Unprocessable.field(
             ("body", "input", place),
@@ -190,8 +190,8 @@ def _content(place: int, content: Any) -> str | Items:
 
 
 def _texts(parts: Any) -> str:
-    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return "\n".join(str(part.get("text", "")) for part in found)
+    dicts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(str(part.get("text", "")) for part in dicts)
 
 
 def _tool(place: int, tool: dict[str, Any]) -> dict[str, Any]:
@@ -210,10 +210,10 @@ def _choice(choice: str | dict[str, Any] | None) -> Any:
     return choice if isinstance(choice, str) else None
 
 
-def _format(wanted: Any) -> Any:
-    if not isinstance(wanted, dict) or wanted.get("type") in (None, "text"):
+def _format(text_format: Any) -> Any:
+    if not isinstance(text_format, dict) or text_format.get("type") in (None, "text"):
         return None
-    if wanted["type"] != "json_schema":
-        return wanted
-    inner = {name: value for name, value in wanted.items() if name != "type" and value is not None}
+    if text_format["type"] != "json_schema":
+        return text_format
+    inner = {name: value for name, value in text_format.items() if name != "type" and value is not None}
     return {"type": "json_schema", "json_schema": inner}

@@ -89,9 +89,9 @@ class KeyRing:
         A process that read the file just before a key was added may still seal with the previous one.
         """
         lines = self._lines()
-        kept = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
-        if kept != lines and self._store.given(NAME) is None:
-            self._store.set(NAME, "\n".join(kept))
+        remaining = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
+        if remaining != lines and self._store.given(NAME) is None:
+            self._store.set(NAME, "\n".join(remaining))
 
     def _lines(self) -> list[str]:
         return [line for line in (self._store.get(NAME) or "").split("\n") if line]

@@ -88,21 +88,21 @@ class OwnerSecrets:
 
     def unreadable(self, session: Session) -> list[str]:
         """The secrets that can't be decrypted, as owner and name."""
-        found = []
+        unreadable = []
         for row in session.scalars(
             select(OwnerSecret).order_by(OwnerSecret.owner_kind, OwnerSecret.owner_id)
         ):
             try:
                 self._open(row)
             except SecretUnreadable:
-                found.append(f"{row.owner_kind} {row.owner_id}: {row.name}")
-        return found
+                unreadable.append(f"{row.owner_kind} {row.owner_id}: {row.name}")
+        return unreadable
 
     def list(self, session: Session, owner: SecretOwner) -> list[SecretEntry]:
         """The names of the owner's secrets, and when they changed, without values."""
         columns = select(OwnerSecret.name, OwnerSecret.changed_at)
-        found = session.execute(_of(columns, owner).order_by(OwnerSecret.name))
-        return [SecretEntry(name, changed_at) for name, changed_at in found]
+        rows = session.execute(_of(columns, owner).order_by(OwnerSecret.name))
+        return [SecretEntry(name, changed_at) for name, changed_at in rows]
 
     def remove(self, unit: Unit, owner: SecretOwner, name: str, origin: Origin | None = None) -> bool:
         """Delete a secret. Returns whether there was one."""

@@ -31,7 +31,7 @@ _LARGEST_DIMENSION = 4000  # pgvector's limit for an HNSW index over halfvec
 _PREFIX = "pgvector_point_hnsw_"
 _LOCK_KEY = 0x686E7377  # "hnsw": one builder at a time
 
-_WANTED = sql(
+_MISSING = sql(
     "SELECT c.id, c.dimension FROM vectors_collection c"
     " WHERE (CAST(:ids AS integer[]) IS NULL OR c.id = ANY(:ids)) AND c.dimension <= :dimension"
     f" AND NOT starts_with(c.name, '{DROPPED}')"
@@ -120,9 +120,9 @@ class Graphs:
     async def _changes(self, ids: list[int] | None) -> list[str]:
         """The statements that create missing graphs and drop leftover or half-built ones."""
         values = {"ids": ids, "dimension": _LARGEST_DIMENSION, "above": self._build_above}
-        wanted, left_over = await self._database.read(_wanted, values, also_left_over=ids is None)
+        missing, left_over = await self._database.read(_graph_changes, values, also_left_over=ids is None)
         dropped = [f"DROP INDEX CONCURRENTLY IF EXISTS {name}" for name in left_over]
-        return dropped + [line for row in wanted for line in _building(row.id, row.dimension)]
+        return dropped + [line for row in missing for line in _building(row.id, row.dimension)]
 
     @asynccontextmanager
     async def _builder(self) -> AsyncIterator[AsyncConnection | None]:
@@ -133,19 +133,21 @@ class Graphs:
         """
         async with self._database.session_connection() as connection:
             try:
-                held = await connection.scalar(sql("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK_KEY})
+                has_lock = await connection.scalar(
+                    sql("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK_KEY}
+                )
                 for statement in _SETTINGS:
                     await connection.execute(sql(statement))
-                yield connection if held else None
+                yield connection if has_lock else None
             finally:
                 await connection.invalidate()
 
 
-def _wanted(
+def _graph_changes(
     session: Session, values: dict[str, Any], *, also_left_over: bool
 ) -> tuple[Sequence[Row[Any]], Sequence[str]]:
     left_over = session.scalars(_LEFT_OVER).all() if also_left_over else ()
-    return session.execute(_WANTED, values).all(), left_over
+    return session.execute(_MISSING, values).all(), left_over
 
 
 def _building(collection_id: int, dimension: int) -> list[str]:

@@ -56,9 +56,9 @@ class Nearest:
         if k <= 0 or self._allowed == []:
             return Ranking.empty()
         if self._has_graph() and not self._is_narrow():
-            found = self._walk(k)
-            if found.size == k:
-                return found
+            ranking = self._walk(k)
+            if ranking.size == k:
+                return ranking
         return self._ranked("v.embedding", self._limited(), ", v.label", k=k)
 
     def among(self, labels: Labels) -> Ranking:
@@ -77,9 +77,9 @@ class Nearest:
 
     def _walk(self, k: int) -> Ranking:
         self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
-        found = self._ranked(graph_key(self._record.dimension, "v."), self._limited(), "", k=k)
+        ranking = self._ranked(graph_key(self._record.dimension, "v."), self._limited(), "", k=k)
         self._session.execute(_SORT)
-        return found
+        return ranking
 
     def _limited(self) -> str:
         return "" if self._allowed is None else " AND v.label = ANY(CAST(:allowed AS bigint[]))"

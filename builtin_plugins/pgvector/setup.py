@@ -41,7 +41,7 @@ _STATE = sql(
     "SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS installed,"
     " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS available,"
     " to_regtype('halfvec') IS NOT NULL AS in_reach, to_regclass('vectors_point') IS NOT NULL AS has_points,"
-    " to_regclass('pgvector_point') IS NOT NULL AS made"
+    " to_regclass('pgvector_point') IS NOT NULL AS is_prepared"
 )
 
 _LACKING = "NOT EXISTS (SELECT FROM pgvector_point v WHERE v.label = vectors_point.label)"
@@ -63,7 +63,7 @@ class State:
     available: str | None
     in_reach: bool
     has_points: bool
-    made: bool
+    is_prepared: bool
 
     def check(self) -> None:
         """Raise Unfit unless a suitable version of the extension is installed or can be."""
@@ -109,12 +109,12 @@ async def prepare(database: Database, *, apply: bool) -> bool:
     if database.is_sqlite:
         raise PgvectorUnfit("the database is SQLite: set DATABASE_URL=postgresql://…")
     state = await _state(database)
-    if apply and state.has_points and not (state.made and await _complete(database)):
+    if apply and state.has_points and not (state.is_prepared and await _complete(database)):
         async with installation_lock(database, "migrating"):
             await _make(database)
             await _backfill(database)
         return True
-    return state.made
+    return state.is_prepared
 
 
 async def _state(database: Database) -> State:

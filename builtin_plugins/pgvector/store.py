@@ -57,22 +57,22 @@ class PgVectorStore(SqlVectorStore):
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
         super().stage(unit, collection, points)
-        found = self.known(unit.session, collection)
-        if points and found.dimension:
+        record = self.known(unit.session, collection)
+        if points and record.dimension:
             rows = [
-                {"collection": found.id, "id": point.id, "vector": point.vector.tolist()} for point in points
+                {"collection": record.id, "id": point.id, "vector": point.vector.tolist()} for point in points
             ]
             unit.session.execute(_WRITE, rows)
 
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
         count = super().publish(unit, collection, *groups)
-        found = self.known(unit.session, collection)
+        record = self.known(unit.session, collection)
 
         async def look() -> None:
-            self.graphs.look_after(found.id)
+            self.graphs.look_after(record.id)
 
-        if found.dimension:
+        if record.dimension:
             unit.after_commit(look)
         return count
 

@@ -19,10 +19,10 @@ DAMAGED = "database.damaged"
 
 async def _check(platform: Platform, _: NoPayload) -> None:
     database = platform.database
-    found = await database.find_damage()
-    if found is None:
+    report = await database.find_damage()
+    if report is None:
         return
-    log.error("%s; SQLite says: %s", FOR_OPERATORS["damaged"], found)
+    log.error("%s; SQLite says: %s", FOR_OPERATORS["damaged"], report)
     database.damaged = True
     try:
         await database.write(lambda unit: unit.notify(DAMAGED, "1"))

@@ -143,17 +143,17 @@ def add_up(texts: Sequence[bytes]) -> bytes:
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):
             families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-            known = values.setdefault(family.name, {})
+            totals = values.setdefault(family.name, {})
             summed = family.type in _SUMMED or family.name.endswith("_in_progress")
             for sample in family.samples:
                 key = (sample.name, tuple(sample.labels.items()))
-                before = known.get(key)
+                before = totals.get(key)
                 if before is None:
-                    known[key] = sample.value
+                    totals[key] = sample.value
                 else:
-                    known[key] = before + sample.value if summed else max(before, sample.value)
-    for name, known in values.items():
-        for (sample_name, labels), value in known.items():
+                    totals[key] = before + sample.value if summed else max(before, sample.value)
+    for name, totals in values.items():
+        for (sample_name, labels), value in totals.items():
             families[name].add_sample(sample_name, dict(labels), value)
     return generate_latest(_Families(families.values()))
 

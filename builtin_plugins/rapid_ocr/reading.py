@@ -24,10 +24,10 @@ _SAME_LINE: Final = 0.5  # the share of a line's height by which its pieces may 
 
 def read(picture: bytes, page: int | None) -> Iterator[Sequence[RecognizedWord]]:
     """Yield the lines of a picture from top to bottom. Raises `UnparsableDocument` for what is no picture."""
-    found = _engine()(_pixels(picture, page))
-    if found.boxes is None:
+    output = _engine()(_pixels(picture, page))
+    if output.boxes is None:
         return
-    for line in _lines(found):
+    for line in _lines(output):
         yield [word for text, score in line for word in _words(text, score)]
 
 
@@ -56,9 +56,9 @@ def _pixels(picture: bytes, page: int | None) -> Any:
     return np.asarray(upright)[:, :, ::-1]
 
 
-def _lines(found: Any) -> Iterator[list[tuple[str, float]]]:
+def _lines(output: Any) -> Iterator[list[tuple[str, float]]]:
     """The pieces, those beside each other as one line, in the direction in which the page is tilted."""
-    boxes = np.asarray(found.boxes, dtype=float)
+    boxes = np.asarray(output.boxes, dtype=float)
     along = np.median(boxes[:, 1] - boxes[:, 0], axis=0)
     slope = along[1] / along[0] if abs(along[0]) > abs(along[1]) else 0.0
     centers = boxes.mean(axis=1)
@@ -71,4 +71,4 @@ def _lines(found: Any) -> Iterator[list[tuple[str, float]]]:
     ]
     for start, end in pairwise([*breaks, len(order)]):
         pieces = sorted(order[start:end], key=lambda at: centers[at, 0])
-        yield [(found.txts[at], float(found.scores[at])) for at in pieces]
+        yield [(output.txts[at], float(output.scores[at])) for at in pieces]

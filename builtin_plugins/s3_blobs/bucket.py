@@ -40,13 +40,13 @@ class BucketPrefix:
     @classmethod
     def at(cls, address: str) -> BucketPrefix:
         """The place of ``s3://bucket`` or ``s3://bucket/prefix``. Raises ValueError with the remedy."""
-        found = _ADDRESS.fullmatch(address)
-        if found is None:
+        match = _ADDRESS.fullmatch(address)
+        if match is None:
             raise ValueError(
                 "expected s3://bucket or s3://bucket/prefix, where the bucket's name has 3 to 63 lower-case "
                 "letters, digits, dots and hyphens, and the prefix letters, digits, '.', '_', '-' and '/'"
             )
-        return cls(found[1], f"{found[2][1:]}/" if found[2] else "")
+        return cls(match[1], f"{match[2][1:]}/" if match[2] else "")
 
     def __str__(self) -> str:
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
@@ -123,23 +123,23 @@ class Bucket:
         pages = self._client.get_paginator("list_objects_v2")
         with self._errors_of_blobs():
             for page in pages.paginate(Bucket=self.place.bucket, Prefix=self.place.prefix):
-                for found in page.get("Contents", ()):
-                    key = found["Key"].removeprefix(self.place.prefix)
-                    yield Object(key, int(found["Size"]), found["LastModified"])
+                for entry in page.get("Contents", ()):
+                    key = entry["Key"].removeprefix(self.place.prefix)
+                    yield Object(key, int(entry["Size"]), entry["LastModified"])
 
     def _named(self, key: str) -> dict[str, str]:
         return {"Bucket": self.place.bucket, "Key": self.place.prefix + key}
 
     @cached_property
     def _client(self) -> Any:
-        return self._made(_SILENCE, attempts=3)
+        return self._new_client(_SILENCE, attempts=3)
 
     @cached_property
     def _quickly(self) -> Any:
         """For calls while others wait: gives up soon."""
-        return self._made(_QUICK, attempts=1)
+        return self._new_client(_QUICK, attempts=1)
 
-    def _made(self, silence: float, attempts: int) -> Any:
+    def _new_client(self, silence: float, attempts: int) -> Any:
         from botocore.config import Config
         from botocore.session import Session
 

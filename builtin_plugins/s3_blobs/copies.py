@@ -91,11 +91,11 @@ class Copies:
 
     def _give_up(self) -> int:
         """Remove the least recently used copies until the rest fits; returns the rest's size."""
-        found = sorted(self._copies())
-        size, unused_since = sum(copy.size for copy in found), time.time() - _IN_USE
-        wanted = self._most if size <= self._most else int(self._most * _LEAVES)
-        for copy in found:
-            if size <= wanted or copy.used_at > unused_since:
+        copies = sorted(self._copies())
+        size, unused_since = sum(copy.size for copy in copies), time.time() - _IN_USE
+        target_size = self._most if size <= self._most else int(self._most * _LEAVES)
+        for copy in copies:
+            if size <= target_size or copy.used_at > unused_since:
                 break
             self.remove(copy.sha256)
             size -= copy.size

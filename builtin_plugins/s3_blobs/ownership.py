@@ -35,8 +35,8 @@ async def claim(
         return
     if marked is not None and mine is not None:
         raise _foreign(bucket, f"belongs to another database ({marked}; this one is {mine})")
-    found = await stored()
-    if (found or marked is not None) and not await _knows(database, list(found)):
+    blobs = await stored()
+    if (blobs or marked is not None) and not await _knows(database, list(blobs)):
         owner = "holds uploads of another database" if marked is None else "belongs to another database"
         raise _foreign(bucket, owner)
     # An older database, such as one restored from a backup without an identity, takes that of its prefix.
@@ -76,7 +76,7 @@ def _identity(session: Session) -> str | None:
 def _have_identity(unit: Unit, identity: str) -> str:
     """Write the identity, unless another process has just done so."""
     unit.lock("s3_blobs:identity")
-    found = _identity(unit.session)
-    if found is None:
+    existing = _identity(unit.session)
+    if existing is None:
         unit.session.add(DatabaseIdentity(id=_ROW, identity=identity))
-    return found or identity
+    return existing or identity

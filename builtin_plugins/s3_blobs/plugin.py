@@ -93,5 +93,5 @@ async def check_bucket(platform: Platform) -> None:
         await store.check()
     except BlobsAway as error:
         log.warning("%s", error.reason)
-        said = "refuses the platform; see 'platformctl doctor'" if error.refused else "does not answer"
-        raise Unhealthy(f"the S3 server {said}; files can't be uploaded or read") from None
+        symptom = "refuses the platform; see 'platformctl doctor'" if error.refused else "does not answer"
+        raise Unhealthy(f"the S3 server {symptom}; files can't be uploaded or read") from None

@@ -105,9 +105,9 @@ class S3Blobs(HeldBlobs):
     def find_stored(self) -> dict[str, StoredBlob]:
         """List stored contents; objects with other names are somebody else's."""
         return {
-            found.key.replace("/", ""): StoredBlob(found.size, found.modified_at.timestamp())
-            for found in self.bucket.objects()
-            if _KEY.fullmatch(found.key)
+            entry.key.replace("/", ""): StoredBlob(entry.size, entry.modified_at.timestamp())
+            for entry in self.bucket.objects()
+            if _KEY.fullmatch(entry.key)
         }
 
     async def local(self, sha256: str) -> Path:
@@ -155,8 +155,8 @@ class S3Blobs(HeldBlobs):
         names = await asyncio.to_thread(self.copies.names)
         for start in range(0, len(names), _AT_ONCE):
             part = names[start : start + _AT_ONCE]
-            held = await self._database.read(held_among, part)
-            for sha256 in set(part) - held:
+            still_held = await self._database.read(held_among, part)
+            for sha256 in set(part) - still_held:
                 await self.forget(sha256)
 
     async def forget(self, sha256: str) -> None:

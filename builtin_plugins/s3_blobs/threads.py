@@ -50,8 +50,8 @@ class BoundedThreads:
             self._calls.put(None)
 
     def _serve(self) -> None:
-        while (taken := self._calls.get()) is not None:
-            future, call = taken
+        while (work := self._calls.get()) is not None:
+            future, call = work
             if not future.set_running_or_notify_cancel():
                 continue
             try:

@@ -38,18 +38,18 @@ _UNAVAILABLE = (SQLAlchemyError, OSError, TimeoutError)
 class _Window:
     """A key in a window: the sum last read from the table, and what this process has yet to add to it."""
 
-    __slots__ = ("end", "key", "known", "own")
+    __slots__ = ("end", "key", "own", "stored")
 
     def __init__(self, key: str, end: int) -> None:
         self.key = key
         self.end = end
-        self.known = 0
+        self.stored = 0
         self.own = 0
 
     @property
     def count(self) -> int:
         """The count, as far as this process knows."""
-        return self.known + self.own
+        return self.stored + self.own
 
 
 class SharedCounters:
@@ -80,20 +80,20 @@ class SharedCounters:
     async def increment(self, key: str, window: int) -> tuple[int, int]:
         now = time.time()
         end = (int(now // window) + 1) * window
-        found = self._windows.get(key)
-        if found is None or found.end != end:
-            found = self._begin(key, end, now)
-        found.own += 1
-        self._changed.add(found)
+        counter = self._windows.get(key)
+        if counter is None or counter.end != end:
+            counter = self._begin(key, end, now)
+        counter.own += 1
+        self._changed.add(counter)
         if self._flushing is None and not self._closing.is_set():
             self._flushing = asyncio.create_task(self._flush_while_changing(), name="shared-counters")
-        return found.count, max(1, int(end - now + 0.999))
+        return counter.count, max(1, int(end - now + 0.999))
 
     async def count(self, key: str, window: int) -> int:
         """The count of all processes; reads the table, because only another process may know the key."""
         end = (int(time.time() // window) + 1) * window
-        found = self._windows.get(key)
-        here = found.count if found is not None and found.end == end else 0
+        counter = self._windows.get(key)
+        here = counter.count if counter is not None and counter.end == end else 0
         query = select(_TABLE.c.count).where(_TABLE.c.key_hash == _hash(key), _TABLE.c.window_end == end)
         try:
             async with self._patience():
@@ -126,8 +126,8 @@ class SharedCounters:
             if len(self._windows) > _MOST_KEYS // 2:
                 self._windows.clear()
                 self._changed.clear()
-        made = self._windows[key] = _Window(key, end)
-        return made
+        counter = self._windows[key] = _Window(key, end)
+        return counter
 
     async def _flush_while_changing(self) -> None:
         try:
@@ -155,7 +155,7 @@ class SharedCounters:
                 self._changed.update(window for window, _ in current)
             return False
         for window, added in current:
-            window.known = sums[_hash(window.key), window.end]
+            window.stored = sums[_hash(window.key), window.end]
             window.own -= added
         await self._sweep()
         return True
@@ -174,8 +174,8 @@ class SharedCounters:
             index_elements=[_TABLE.c.key_hash, _TABLE.c.window_end],
             set_={"count": _TABLE.c.count + insert.excluded.count},
         ).returning(_TABLE.c.key_hash, _TABLE.c.window_end, _TABLE.c.count)
-        found = await self._database.write(lambda unit: unit.session.execute(statement, rows).all())
-        return {(key_hash, end): count for key_hash, end, count in found}
+        sums = await self._database.write(lambda unit: unit.session.execute(statement, rows).all())
+        return {(key_hash, end): count for key_hash, end, count in sums}
 
     async def _sweep(self) -> None:
         """Once a minute, remove past windows; in a flood, all that end soon (fails open)."""

@@ -93,9 +93,9 @@ class SpeechSettings(Settings):
         return _one_of(value, REGIONS)
 
 
-def _one_of(value: str, known: dict[str, str]) -> str:
-    if value not in known:
-        raise ValueError(f"must be one of: {', '.join(known)}")
+def _one_of(value: str, allowed: dict[str, str]) -> str:
+    if value not in allowed:
+        raise ValueError(f"must be one of: {', '.join(allowed)}")
     return value
 
 

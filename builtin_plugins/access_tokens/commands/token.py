@@ -55,13 +55,13 @@ def create(
     """Create a token for an account and print it to standard output, once."""
     from cli import accounts, console, running
 
-    made = running.run(_create(username, _wanted(name, scope, days)))
+    token = running.run(_create(username, _request_body(name, scope, days)))
     if as_json:
-        console.print_json(made.model_dump())
+        console.print_json(token.model_dump())
         return
-    ends = f"until {made.expires_at:%Y-%m-%d %H:%M} UTC" if made.expires_at else "does not expire"
-    console.done(f"token {made.id} '{made.name}' of {username}: {', '.join(made.scopes)}, {ends}")
-    accounts.print_once("token", made.token)
+    ends = f"until {token.expires_at:%Y-%m-%d %H:%M} UTC" if token.expires_at else "does not expire"
+    console.done(f"token {token.id} '{token.name}' of {username}: {', '.join(token.scopes)}, {ends}")
+    accounts.print_once("token", token.token)
 
 
 @app.command("list", epilog=examples(("platformctl token list ada", "the tokens of one account")))
@@ -72,13 +72,13 @@ def list_tokens(
     """List tokens, without their values."""
     from cli import console, running
 
-    found = running.run(_list(username))
+    tokens = running.run(_list(username))
     if as_json:
-        console.print_json([{**item.model_dump(), "username": name} for name, item in found])
+        console.print_json([{**item.model_dump(), "username": name} for name, item in tokens])
         return
     rows = [
         (item.id, name, item.name, f"…{item.last_four}", " ".join(item.scopes), *_times(item))
-        for name, item in found
+        for name, item in tokens
     ]
     columns = ("id", "account", "name", "token", "scopes", "last used", "expires")
     console.print_table(columns, rows, "there are no tokens; 'platformctl token create' makes one")
@@ -95,7 +95,7 @@ def revoke(
     console.done(f"token {token_id} '{ended.name}' is revoked")
 
 
-def _wanted(name: str, scopes: list[str] | None, days: int | None) -> AccessTokenCreate:
+def _request_body(name: str, scopes: list[str] | None, days: int | None) -> AccessTokenCreate:
     """Apply the rules of `POST /v1/auth/tokens`; a violation is a usage error."""
     from datetime import UTC, datetime, timedelta
 
@@ -115,7 +115,7 @@ def _wanted(name: str, scopes: list[str] | None, days: int | None) -> AccessToke
         raise unfit(error) from None
 
 
-async def _create(username: str, wanted: AccessTokenCreate) -> AccessTokenCreated:
+async def _create(username: str, body: AccessTokenCreate) -> AccessTokenCreated:
     from builtin_plugins.access_tokens import service
     from builtin_plugins.accounts.api import find_by_username
     from cli.accounts import opened_accounts
@@ -123,7 +123,7 @@ async def _create(username: str, wanted: AccessTokenCreate) -> AccessTokenCreate
 
     async with opened_accounts() as platform:
         account = await platform.database.read(find_by_username, username)
-        return await platform.database.write(service.create, account.id, wanted, origin=ORIGIN)
+        return await platform.database.write(service.create, account.id, body, origin=ORIGIN)
 
 
 async def _list(username: str | None) -> list[tuple[str, AccessTokenOfAccount]]:
@@ -133,14 +133,14 @@ async def _list(username: str | None) -> list[tuple[str, AccessTokenOfAccount]]:
     from kernel.sdk import ACCOUNT_STATES
 
     async with opened_accounts() as platform:
-        wanted = None if username is None else await platform.database.read(find_by_username, username)
-        account_id = None if wanted is None else wanted.id
+        account = None if username is None else await platform.database.read(find_by_username, username)
+        account_id = None if account is None else account.id
         states = platform.resource(ACCOUNT_STATES)
-        found = []
+        tokens = []
         for item in await platform.database.read(service.list_all, account_id):
             state = await states.get(item.account_id)
-            found.append((state.username if state else str(item.account_id), item))
-        return found
+            tokens.append((state.username if state else str(item.account_id), item))
+        return tokens
 
 
 async def _revoke(token_id: int) -> AccessTokenOut:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kernel.sdk import Account, Platform
 
-_SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
+_FIELDS = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ async def find_account(platform: Platform, username: str) -> Account:
 
 def account_row(account: Account, **more: object) -> dict[str, Any]:
     """An account for a program."""
-    return {name: getattr(account, name) for name in _SHOWN} | more
+    return {name: getattr(account, name) for name in _FIELDS} | more
 
 
 def state(account: Account) -> str:

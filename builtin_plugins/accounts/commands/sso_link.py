@@ -110,23 +110,29 @@ def show(
     """List the approvals that were not used yet."""
     from cli import console, running
 
-    found = running.run(_list(username))
+    approvals = running.run(_list(username))
     if as_json:
         items = [
             {
                 "id": a.id,
                 "username": a.username,
                 "email": a.email,
-                "identity": made.identity,
-                "approved_at": made.created_at,
+                "identity": approval.identity,
+                "approved_at": approval.created_at,
             }
-            for a, made in found
+            for a, approval in approvals
         ]
         console.print_json({"items": items, "total": len(items)})
         return
     rows = [
-        (a.id, a.username, a.email, made.identity or a.username, f"{made.created_at:%Y-%m-%d %H:%M} UTC")
-        for a, made in found
+        (
+            a.id,
+            a.username,
+            a.email,
+            approval.identity or a.username,
+            f"{approval.created_at:%Y-%m-%d %H:%M} UTC",
+        )
+        for a, approval in approvals
     ]
     console.print_table(
         ("id", "username", "email", "identity", "approved"), rows, "There are no unused approvals"
@@ -138,8 +144,8 @@ async def _list(username: str | None) -> list[tuple[Account, LinkApproval]]:
     from builtin_plugins.accounts.commands.showing import find_account, opened_accounts
 
     async with opened_accounts() as platform:
-        found = await link_approvals.pending(platform)
+        approvals = await link_approvals.pending(platform)
         if username is None:
-            return found
-        wanted = await find_account(platform, username)
-        return [(account, approval) for account, approval in found if account.id == wanted.id]
+            return approvals
+        owner = await find_account(platform, username)
+        return [(account, approval) for account, approval in approvals if account.id == owner.id]

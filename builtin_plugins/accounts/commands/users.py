@@ -71,8 +71,8 @@ def create(
     _checked(username, address, _ANY_PASSWORD)
     running.run(_refuse_taken(username, address))
     password = secrets.token_urlsafe(16) if generate else accounts.read_password(from_stdin=password_stdin)
-    given = _checked(username, address, password)
-    account, first = running.run(_create(given, "admin" if admin else "user"))
+    request = _checked(username, address, password)
+    account, first = running.run(_create(request, "admin" if admin else "user"))
     if as_json:
         console.print_json(account_row(account) | ({"password": password} if generate else {}))
         return
@@ -106,7 +106,7 @@ async def _refuse_taken(username: str, email: str) -> None:
         await platform.resource(ACCOUNTS).refuse_taken(username, email)
 
 
-async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
+async def _create(request: RegisterRequest, role: str) -> tuple[Account, bool]:
     """The account, and whether signing in could make it the first Platform Admin."""
     from builtin_plugins.accounts.accounts import ACCOUNTS
     from builtin_plugins.accounts.commands.showing import opened_accounts
@@ -115,7 +115,7 @@ async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
 
     async with opened_accounts() as platform:
         account = await platform.resource(ACCOUNTS).register(
-            given.username, given.email, given.password, role=role, origin=ORIGIN
+            request.username, request.email, request.password, role=role, origin=ORIGIN
         )
         return account, await platform.resource(PLATFORM_ADMINS).may_be_first(account)
 
@@ -160,22 +160,22 @@ def show(username: Username, as_json: AsJson = False) -> None:
     """Show an account's roles, sign-in method and organizations."""
     from cli import console, running
 
-    found = running.run(_describe(username))
+    record = running.run(_describe(username))
     if as_json:
-        console.print_json(found)
+        console.print_json(record)
         return
-    memberships = ", ".join(f"{item['name']} ({item['role']})" for item in found["organizations"])
+    memberships = ", ".join(f"{item['name']} ({item['role']})" for item in record["organizations"])
     console.print_facts(
         [
-            ("id", str(found["id"])),
-            ("username", found["username"]),
-            ("email", found["email"]),
-            ("state", "active" if found["is_active"] else "deactivated"),
-            ("role", found["role"]),
-            ("platform admin", "yes" if found["platform_admin"] else "no"),
-            ("signs in", _way(found)),
+            ("id", str(record["id"])),
+            ("username", record["username"]),
+            ("email", record["email"]),
+            ("state", "active" if record["is_active"] else "deactivated"),
+            ("role", record["role"]),
+            ("platform admin", "yes" if record["platform_admin"] else "no"),
+            ("signs in", _way(record)),
             ("organizations", memberships),
-            ("created", f"{found['created_at']:%Y-%m-%d %H:%M} UTC"),
+            ("created", f"{record['created_at']:%Y-%m-%d %H:%M} UTC"),
         ]
     )
 
@@ -194,10 +194,10 @@ async def _describe(username: str) -> dict[str, Any]:
 
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
-        found = await platform.hooks.ask(
+        answer = await platform.hooks.ask(
             hookspecs.find_memberships, platform=platform, account_ids=[account.id]
         )
-        memberships = found or {}
+        memberships = answer or {}
         approved = {approved.id for approved, _ in await link_approvals.pending(platform)}
         return account_row(
             account,
@@ -223,14 +223,14 @@ def reset_password(
     from cli import accounts, console, running
 
     running.run(_find(username))
-    given = _new_password() if password_stdin else None
-    account, password = running.run(_reset(username, given))
+    new_password = _new_password() if password_stdin else None
+    account, password = running.run(_reset(username, new_password))
     if as_json:
-        made = {} if given else {"temporary_password": password}
-        console.print_json({"id": account.id, "username": account.username, **made})
+        shown_once = {} if new_password else {"temporary_password": password}
+        console.print_json({"id": account.id, "username": account.username, **shown_once})
         return
     console.done(f"{account.username} has a temporary password; all sessions of the account have ended")
-    if not given:
+    if not new_password:
         accounts.print_once("password", password)
 
 
@@ -255,7 +255,7 @@ def _new_password() -> str:
     return password or ""
 
 
-async def _reset(username: str, given: str | None) -> tuple[Account, str]:
+async def _reset(username: str, new_password: str | None) -> tuple[Account, str]:
     from builtin_plugins.accounts.administration import ADMINISTRATION
     from builtin_plugins.accounts.commands.showing import find_account, opened_accounts
     from cli.auditing import ORIGIN
@@ -264,7 +264,7 @@ async def _reset(username: str, given: str | None) -> tuple[Account, str]:
     async with opened_accounts() as platform:
         account = await find_account(platform, username)
         password = await platform.resource(ADMINISTRATION).reset_password(
-            operator_of(platform, ORIGIN), account.id, "set" if given else "generate", given
+            operator_of(platform, ORIGIN), account.id, "set" if new_password else "generate", new_password
         )
         return account, password
 

@@ -28,6 +28,6 @@ class PermissionList(BaseModel):
 @routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList, fixed=True)
 async def permissions(ctx: Context) -> PermissionList:
     """List all permission keys with their meaning."""
-    known = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)
-    shown = [PermissionOut(key=p.key, description=p.description, scope=p.scope) for p in known]
-    return PermissionList(permissions=shown)
+    ordered = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)
+    records = [PermissionOut(key=p.key, description=p.description, scope=p.scope) for p in ordered]
+    return PermissionList(permissions=records)

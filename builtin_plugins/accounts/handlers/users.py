@@ -106,8 +106,8 @@ async def delete_user(ctx: Context, user_id: int, query: HeirQuery) -> AccountDe
 async def _records(ctx: Context, accounts: Sequence[Account]) -> list[UserRecord]:
     ids = [account.id for account in accounts]
     hooks, spec = ctx.platform.hooks, hookspecs.find_memberships
-    found = await hooks.ask(spec, platform=ctx.platform, account_ids=ids) if ids else None
-    memberships = found or {}
+    answer = await hooks.ask(spec, platform=ctx.platform, account_ids=ids) if ids else None
+    memberships = answer or {}
     names = [name for name in UserRecord.model_fields if name not in ("sso", "organizations")]
     return [
         UserRecord(

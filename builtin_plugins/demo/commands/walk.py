@@ -115,8 +115,8 @@ async def _main_job(instance: Instance, watch: Stopwatch) -> None:
 async def ingest(instance: Instance, watch: Stopwatch) -> str:
     """Upload every sample and wait until all are completed; returns the knowledge base's id."""
     body = {"name": "Nordlys Instruments", "description": "The sample documents"}
-    made = await instance.call("POST", "/v1/rag/knowledge-bases", json=body)
-    base = f"/v1/rag/knowledge-bases/{made['id']}"
+    knowledge_base = await instance.call("POST", "/v1/rag/knowledge-bases", json=body)
+    base = f"/v1/rag/knowledge-bases/{knowledge_base['id']}"
     files = _samples()
     started = time.perf_counter()
     with _progress() as progress:
@@ -130,7 +130,7 @@ async def ingest(instance: Instance, watch: Stopwatch) -> str:
     types = len({path.suffix for path in files})
     text = f"ingested {len(files)} documents of {types} types: {chunks} passages, embedded on this machine"
     watch.note(text, time.perf_counter() - started)
-    return str(made["id"])
+    return str(knowledge_base["id"])
 
 
 def _samples() -> list[Path]:
@@ -176,8 +176,8 @@ async def _collect(instance: Instance, watch: Stopwatch) -> None:
         await _send(instance, secret)
     path = f"/v1/plugins/{_MANIFEST}/actions/search"
     with watch.step("Searching", f"searched the collected webhooks for '{SEARCH}'"):
-        found = await instance.call("GET", path, params={"query": SEARCH, "limit": "1"})
-    hits = found["result"]["hits"]
+        answer = await instance.call("GET", path, params={"query": SEARCH, "limit": "1"})
+    hits = answer["result"]["hits"]
     if not hits:
         raise CommandFailed(f"the search for '{SEARCH}' did not find what the webhook had sent")
     _print_hit(hits[0])
@@ -239,13 +239,17 @@ async def _ask(instance: Instance, watch: Stopwatch, pipeline: str, question: st
 
 def _cited(answer: dict[str, Any]) -> list[tuple[int, dict[str, Any], str]]:
     """The number, source and first sentence of each citation in the answer."""
-    found: dict[int, str] = {}
+    sentences: dict[int, str] = {}
     text, start = answer["answer"], 0
     for match in _CITED.finditer(text):
-        found.setdefault(int(match.group(1)), text[start : match.start()].strip())
+        sentences.setdefault(int(match.group(1)), text[start : match.start()].strip())
         start = match.end()
     sources = answer["sources"]
-    return [(number, sources[number - 1], said) for number, said in found.items() if number <= len(sources)]
+    return [
+        (number, sources[number - 1], sentence)
+        for number, sentence in sentences.items()
+        if number <= len(sources)
+    ]
 
 
 def _place(number: int, source: dict[str, Any]) -> Text:
@@ -260,5 +264,5 @@ def _place(number: int, source: dict[str, Any]) -> Text:
 def _around(passage: str, sentence: str) -> str:
     """About 200 characters of the passage, with the sentence in them."""
     start = max(0, passage.find(sentence) - 60) if len(passage) > 200 else 0
-    shown = passage[start : start + 200]
-    return ("…" if start else "") + shown + ("…" if start + 200 < len(passage) else "")
+    excerpt = passage[start : start + 200]
+    return ("…" if start else "") + excerpt + ("…" if start + 200 < len(passage) else "")

@@ -23,44 +23,42 @@ class CycleRefused(BadRequest):
     code = "dependency_cycle"
 
 
-def add(unit: Unit, caller: Caller, wanted: AddDependency) -> DependencyAdded:
+def add(unit: Unit, caller: Caller, body: AddDependency) -> DependencyAdded:
     """Write an edge, or change the existing one. Raises CycleRefused."""
     unit.lock(LOCK)
-    of_plugins = wanted.depends_on_type == "plugin"
-    if of_plugins and wanted.plugin_id == wanted.depends_on:
+    of_plugins = body.depends_on_type == "plugin"
+    if of_plugins and body.plugin_id == body.depends_on:
         raise CycleRefused("A plugin can't depend on itself")
-    if of_plugins and wanted.dependency_type == "requires":
-        _check_cycle(unit.session, wanted)
-    row = _find(unit.session, wanted.plugin_id, wanted.depends_on_type, wanted.depends_on)
+    if of_plugins and body.dependency_type == "requires":
+        _check_cycle(unit.session, body)
+    row = _find(unit.session, body.plugin_id, body.depends_on_type, body.depends_on)
     if row is None:
-        row = Edge(
-            plugin_id=wanted.plugin_id, depends_on=wanted.depends_on, depends_on_type=wanted.depends_on_type
-        )
+        row = Edge(plugin_id=body.plugin_id, depends_on=body.depends_on, depends_on_type=body.depends_on_type)
         unit.session.add(row)
-    row.dependency_type, row.version_constraint = wanted.dependency_type, wanted.version_constraint
-    row.plugin_name = wanted.plugin_name or row.plugin_name
-    row.depends_on_name = wanted.depends_on_name or row.depends_on_name
+    row.dependency_type, row.version_constraint = body.dependency_type, body.version_constraint
+    row.plugin_name = body.plugin_name or row.plugin_name
+    row.depends_on_name = body.depends_on_name or row.depends_on_name
     row.changed_at = utc_now()
-    _changed(unit, wanted.plugin_id)
+    _changed(unit, body.plugin_id)
     after = {"depends_on": row.depends_on, "type": row.dependency_type, "versions": row.version_constraint}
     audit(unit, "dependency.written", "listing", row.plugin_id, after=after, origin=caller.origin)
     return DependencyAdded(
         plugin_id=row.plugin_id,
         depends_on=row.depends_on,
-        type=wanted.dependency_type,
-        depends_on_type=wanted.depends_on_type,
+        type=body.dependency_type,
+        depends_on_type=body.depends_on_type,
         version_constraint=row.version_constraint,
     )
 
 
-def remove(unit: Unit, caller: Caller, wanted: RemoveDependency) -> None:
+def remove(unit: Unit, caller: Caller, body: RemoveDependency) -> None:
     """Remove an edge. Raises NotFound."""
     unit.lock(LOCK)
-    row = _find(unit.session, wanted.plugin_id, wanted.depends_on_type, wanted.depends_on)
+    row = _find(unit.session, body.plugin_id, body.depends_on_type, body.depends_on)
     if row is None:
         raise NotFound("There is no such dependency")
     unit.session.delete(row)
-    _changed(unit, wanted.plugin_id)
+    _changed(unit, body.plugin_id)
     before = {"depends_on": row.depends_on, "type": row.dependency_type}
     audit(unit, "dependency.removed", "listing", row.plugin_id, before=before, origin=caller.origin)
 
@@ -69,8 +67,8 @@ def _find(session: Session, plugin_id: str, kind: str, depends_on: str) -> Edge 
     query = select(Edge).where(
         Edge.plugin_id == plugin_id, Edge.depends_on_type == kind, Edge.depends_on == depends_on
     )
-    found: Edge | None = session.scalar(query)
-    return found
+    edge: Edge | None = session.scalar(query)
+    return edge
 
 
 def _changed(unit: Unit, plugin_id: str) -> None:
@@ -78,60 +76,60 @@ def _changed(unit: Unit, plugin_id: str) -> None:
     unit.notify(EDGES_CHANGED, plugin_id)
 
 
-def _check_cycle(session: Session, wanted: AddDependency) -> None:
+def _check_cycle(session: Session, body: AddDependency) -> None:
     """Raise CycleRefused, naming the cycle, if the target requires the plugin already."""
     before: dict[str, str] = {}
-    level = [wanted.depends_on]
-    seen = {wanted.depends_on}
+    level = [body.depends_on]
+    visited = {body.depends_on}
     while level:
-        found = []
+        next_level = []
         for source, target in _required_by_all(session, level):
-            if target in seen:
+            if target in visited:
                 continue
-            seen.add(target)
+            visited.add(target)
             before[target] = source
-            found.append(target)
-            if target == wanted.plugin_id:
-                raise CycleRefused(f"This would create a cycle: {_cycle(session, wanted, before)}")
-        level = found
+            next_level.append(target)
+            if target == body.plugin_id:
+                raise CycleRefused(f"This would create a cycle: {_cycle(session, body, before)}")
+        level = next_level
 
 
-def _cycle(session: Session, wanted: AddDependency, before: dict[str, str]) -> str:
-    way = [wanted.plugin_id]
-    while way[-1] != wanted.depends_on:
+def _cycle(session: Session, body: AddDependency, before: dict[str, str]) -> str:
+    way = [body.plugin_id]
+    while way[-1] != body.depends_on:
         way.append(before[way[-1]])
-    ids = [wanted.plugin_id, *reversed(way)]
+    ids = [body.plugin_id, *reversed(way)]
     names = _names(session, ids)
-    if wanted.plugin_name:
-        names[wanted.plugin_id] = wanted.plugin_name
-    if wanted.depends_on_name:
-        names[wanted.depends_on] = wanted.depends_on_name
+    if body.plugin_name:
+        names[body.plugin_id] = body.plugin_name
+    if body.depends_on_name:
+        names[body.depends_on] = body.depends_on_name
     return " → ".join(names.get(one, one) for one in ids)
 
 
 def _names(session: Session, ids: Sequence[str]) -> dict[str, str]:
     """Names stored with edges."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     query = select(Edge).where(Edge.plugin_id.in_(ids) | Edge.depends_on.in_(ids))
     for row in session.scalars(query):
         if row.plugin_name:
-            found[row.plugin_id] = row.plugin_name
+            names[row.plugin_id] = row.plugin_name
         if row.depends_on_name:
-            found[row.depends_on] = row.depends_on_name
-    return found
+            names[row.depends_on] = row.depends_on_name
+    return names
 
 
 def _required_by_all(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]]:
     """(plugin, what it requires) of some plugins, directly."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for at in range(0, len(plugins), _MOST_AT_ONCE):
         query = select(Edge.plugin_id, Edge.depends_on).where(
             Edge.plugin_id.in_(plugins[at : at + _MOST_AT_ONCE]),
             Edge.dependency_type == "requires",
             Edge.depends_on_type == "plugin",
         )
-        found += [(source, target) for source, target in session.execute(query.order_by(Edge.depends_on))]
-    return found
+        pairs += [(source, target) for source, target in session.execute(query.order_by(Edge.depends_on))]
+    return pairs
 
 
 def _requiring(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]]:
@@ -156,7 +154,7 @@ def closure(
             break
     del depths[plugin_id]
     names = _names(session, list(depths)) if depths else {}
-    spec, wanted = plugin_registry.find_listings, list(depths)
-    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
+    spec, plugin_ids = plugin_registry.find_listings, list(depths)
+    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=plugin_ids)
     names.update({ref.id: ref.name for answer in answers for ref in answer})
     return [plugin_registry.RequiredPlugin(one, names.get(one, one), depth) for one, depth in depths.items()]

@@ -23,24 +23,26 @@ async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recom
     """
     platform = caller.platform
     index = await platform.resource(GRAPH).index()
-    asked = list(dict.fromkeys(plugins))
+    installed = list(dict.fromkeys(plugins))
 
     together = await platform.database.read(
         lambda session: platform.hooks.ask_now(
             plugin_registry.find_installed_together,
             platform=platform,
             session=session,
-            plugins=asked,
+            plugins=installed,
             limit=_CANDIDATES,
         )
     )
-    found = {one.plugin_id: _from_installs(one) for one in together or ()}
-    for one in asked:
-        _add_suggested(index, found, one)
-    barred = {conflict.plugin_id for one in asked for conflict in index.conflicts(one)} | set(asked)
-    kept = [one for one in found.values() if one.plugin_id not in barred]
-    kept.sort(key=lambda one: (-one.score, one.name, one.plugin_id))
-    return Recommendations(installed_plugins=asked, recommendations=kept[:limit], count=len(kept[:limit]))
+    candidates = {pair.plugin_id: _from_installs(pair) for pair in together or ()}
+    for plugin in installed:
+        _add_suggested(index, candidates, plugin)
+    barred = {conflict.plugin_id for plugin in installed for conflict in index.conflicts(plugin)} | set(
+        installed
+    )
+    best = [one for one in candidates.values() if one.plugin_id not in barred]
+    best.sort(key=lambda one: (-one.score, one.name, one.plugin_id))
+    return Recommendations(installed_plugins=installed, recommendations=best[:limit], count=len(best[:limit]))
 
 
 def _from_installs(plugin: plugin_registry.InstalledTogether) -> Recommendation:
@@ -53,14 +55,14 @@ def _add_suggested(index: Index, recommendations: dict[str, Recommendation], plu
     for link in index.links(plugin):
         if link.kind != "suggests" or link.target_type != "plugin":
             continue
-        if index.has_catalog and link.target not in index.known:
+        if index.has_catalog and link.target not in index.catalog:
             continue
         text = f"{index.name(plugin)} suggests it"
-        known = recommendations.get(link.target)
-        if known is None:
+        existing = recommendations.get(link.target)
+        if existing is None:
             recommendations[link.target] = Recommendation(
                 plugin_id=link.target, name=index.name(link.target), score=_SUGGESTED, reason=text
             )
         else:
-            known.score = round(known.score + _SUGGESTED, 4)
-            known.reason = f"{known.reason}; {text}"
+            existing.score = round(existing.score + _SUGGESTED, 4)
+            existing.reason = f"{existing.reason}; {text}"

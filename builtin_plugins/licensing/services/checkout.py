@@ -40,10 +40,10 @@ async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
     if not platform.hooks.implementations(api.start_checkout):
         raise NoCheckout()
     order = Order(id=str(uuid.uuid4()), subject=caller.principal.subject, plugin_id=listing.id, tier=tier)
-    told = api.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
+    checkout_order = api.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
     await platform.database.write(_add, order)
-    page = await _open_page(platform, told)
-    await platform.database.write(_name_provider, told.id, page.provider)
+    page = await _open_page(platform, checkout_order)
+    await platform.database.write(_name_provider, checkout_order.id, page.provider)
     return Checkout(checkout_url=page.url, tier=tier)
 
 
@@ -66,13 +66,13 @@ async def _open_page(platform: Platform, order: api.CheckoutOrder) -> api.Checko
 
 
 def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> plugin_registry.ListingRef:
-    found = listings(caller.platform, session, [plugin_id]).get(plugin_id)
-    if found is None or not found.approved or found.id != plugin_id:
+    listing = listings(caller.platform, session, [plugin_id]).get(plugin_id)
+    if listing is None or not listing.approved or listing.id != plugin_id:
         raise PluginUnknown()
-    held = _own_license(session, caller.principal.subject, plugin_id, is_valid(session))
-    if held is not None and not covers(tier, held.tier):
+    own_license = _own_license(session, caller.principal.subject, plugin_id, is_valid(session))
+    if own_license is not None and not covers(tier, own_license.tier):
         raise BetterLicense()
-    return found
+    return listing
 
 
 def _own_license(session: Session, subject: str, plugin_id: str, *which: Any) -> License | None:
@@ -119,10 +119,10 @@ def _settle(unit: Unit, platform: Platform, provider: str, notice: api.CheckoutN
     order: Order | None = unit.session.get(Order, notice.order_id)
     if order is None or order.provider not in (None, provider):
         raise NotFound("There is no such order")
-    seen = unit.session.get(ProviderNotice, (provider, notice.event_id))
-    if seen is None:
+    earlier = unit.session.get(ProviderNotice, (provider, notice.event_id))
+    if earlier is None:
         unit.session.add(ProviderNotice(provider=provider, event_id=notice.event_id, order_id=order.id))
-    if seen is not None or RANKS[notice.state] <= RANKS[order.state]:
+    if earlier is not None or RANKS[notice.state] <= RANKS[order.state]:
         return str(order.state)
     before, order.state, order.changed_at = order.state, notice.state, unit.now()
     order.provider = provider
@@ -175,12 +175,12 @@ def _withdraw(unit: Unit, order: Order) -> None:
 
 def _paid_for(session: Session, row: License) -> list[Order]:
     """The orders that a license is built on, the latest first."""
-    found: list[Order] = []
+    orders: list[Order] = []
     by: str | None = row.activated_by
     while order := _order_of(session, by):
-        found.append(order)
+        orders.append(order)
         by = None if order.replaced is None else order.replaced["activated_by"]
-    return found
+    return orders
 
 
 def _restore(row: License, state: dict[str, Any] | None) -> None:

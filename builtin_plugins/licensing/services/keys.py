@@ -47,10 +47,10 @@ class KeyHasher:
         """The hashes under which the key may be stored. Takes equally long for an invalid key."""
         return [_hash(secret, key) for secret in self._secrets]
 
-    def matches(self, key: str, kept: str | None) -> bool:
+    def matches(self, key: str, stored_hash: str | None) -> bool:
         """Whether a stored hash is that of the key, in constant time."""
-        found = [hmac.compare_digest(candidate, kept or "") for candidate in self.candidates(key)]
-        return any(found)
+        matches = [hmac.compare_digest(candidate, stored_hash or "") for candidate in self.candidates(key)]
+        return any(matches)
 
 
 def hasher_of(platform: Platform) -> KeyHasher:

@@ -43,25 +43,25 @@ LOCK = "licensing"
 YEAR = timedelta(days=365)
 
 
-async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
+async def activate(caller: Caller, body: ActivateRequest) -> ActivatedLicense:
     """Make a license, or renew the existing one with another key and tier.
 
     Raises PluginUnknown, Unprocessable, SeatsTaken.
     """
-    _check_holder(wanted)
-    await check_known(caller.platform, wanted.plugin_id)
-    await caller.platform.database.read(_check_holder_known, caller.platform, wanted)
-    subject = None if wanted.organization_id else wanted.user_id or caller.principal.subject
-    tenant = await _tenant(caller, subject, wanted.organization_id)
+    _check_holder(body)
+    await check_known(caller.platform, body.plugin_id)
+    await caller.platform.database.read(_check_holder_known, caller.platform, body)
+    subject = None if body.organization_id else body.user_id or caller.principal.subject
+    tenant = await _tenant(caller, subject, body.organization_id)
     key = make_key()
-    row = await caller.platform.database.write(_activate, caller, wanted, subject, key)
-    shown = {name: getattr(row, name) for name in _SHOWN}
+    row = await caller.platform.database.write(_activate, caller, body, subject, key)
+    fields = {name: getattr(row, name) for name in _FIELDS}
     return ActivatedLicense(
-        **shown, tenant_id=tenant, license_key=key, license_key_masked=masked(row.key_end)
+        **fields, tenant_id=tenant, license_key=key, license_key_masked=masked(row.key_end)
     )
 
 
-_SHOWN = (
+_FIELDS = (
     "id",
     "activated_by",
     "plugin_id",
@@ -74,24 +74,24 @@ _SHOWN = (
 )
 
 
-def _check_holder(wanted: ActivateRequest) -> None:
-    if (wanted.organization_id is None) != (wanted.seats is None):
-        loc = ("body", "seats" if wanted.seats is None else "organization_id")
+def _check_holder(body: ActivateRequest) -> None:
+    if (body.organization_id is None) != (body.seats is None):
+        loc = ("body", "seats" if body.seats is None else "organization_id")
         raise Unprocessable.field(loc, "A license of an organization needs both organization_id and seats")
-    if wanted.organization_id is not None and wanted.user_id is not None:
+    if body.organization_id is not None and body.user_id is not None:
         raise Unprocessable.field(("body", "user_id"), "Send user_id or organization_id, not both")
 
 
-def _check_holder_known(session: Session, platform: Platform, wanted: ActivateRequest) -> None:
+def _check_holder_known(session: Session, platform: Platform, body: ActivateRequest) -> None:
     """Raise Unprocessable for an unknown account or organization; services can't be checked."""
-    if wanted.organization_id is not None:
+    if body.organization_id is not None:
         query = platform.hooks.ask_now(
-            select_members, platform=platform, organization_id=wanted.organization_id
+            select_members, platform=platform, organization_id=body.organization_id
         )
         if query is None or session.scalar(query.limit(1)) is None:
             loc, text = ("body", "organization_id"), "There is no organization with this id"
-            raise Unprocessable.field(loc, text, wanted.organization_id)
-    user = wanted.user_id
+            raise Unprocessable.field(loc, text, body.organization_id)
+    user = body.user_id
     if user is None or user.startswith("service:"):
         return
     account = session.get(Account, int(user)) if user.isdecimal() and len(user) <= 9 else None
@@ -117,21 +117,21 @@ async def organizations_of(platform: Platform, subject: str) -> Sequence[int]:
     return (await scope_of(platform, principal)).organizations
 
 
-def _activate(unit: Unit, caller: Caller, wanted: ActivateRequest, subject: str | None, key: str) -> License:
+def _activate(unit: Unit, caller: Caller, body: ActivateRequest, subject: str | None, key: str) -> License:
     row = grant(
         unit,
         caller.platform,
-        holder=License.user_id == subject if subject else License.organization_id == wanted.organization_id,
+        holder=License.user_id == subject if subject else License.organization_id == body.organization_id,
         fields={
             "user_id": subject,
-            "organization_id": wanted.organization_id,
-            "plugin_id": wanted.plugin_id,
-            "tier": wanted.tier,
-            "seats": wanted.seats,
+            "organization_id": body.organization_id,
+            "plugin_id": body.plugin_id,
+            "tier": body.tier,
+            "seats": body.seats,
             "activated_by": caller.principal.subject,
         },
         key=key,
-        trial_days=wanted.trial_days,
+        trial_days=body.trial_days,
     )
     _check_seats(unit.session, row)
     after = {"tier": row.tier, "plugin_id": row.plugin_id, "holder": subject or f"org {row.organization_id}"}
@@ -237,12 +237,12 @@ async def _listed(platform: Platform, which: Any) -> LicenseList:
 
 def _list(session: Session, platform: Platform, which: Any) -> LicenseList:
     query = select(License, is_valid(session)).where(which)
-    found = session.execute(query.order_by(License.valid_from.desc(), License.id)).all()
-    names = listings(platform, session, [row.plugin_id for row, _ in found])
-    used = seats_used(session, [row.id for row, _ in found if row.seats is not None])
+    rows = session.execute(query.order_by(License.valid_from.desc(), License.id)).all()
+    names = listings(platform, session, [row.plugin_id for row, _ in rows])
+    used = seats_used(session, [row.id for row, _ in rows if row.seats is not None])
     usage = platform.resource(USAGE)
-    shown = [_render(row, names, used, usage, valid) for row, valid in found]
-    return LicenseList(licenses=shown, count=len(shown))
+    licenses = [_render(row, names, used, usage, valid) for row, valid in rows]
+    return LicenseList(licenses=licenses, count=len(licenses))
 
 
 def _render(row: License, names: Any, used: dict[str, int], usage: LicenseUsage, valid: bool) -> LicenseOut:
@@ -275,11 +275,11 @@ async def best_of(platform: Platform, subject: str, plugin_id: str) -> tuple[str
 def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, str | None]:
     """The best tier among the valid licenses of a plugin, and the id of that license."""
     query = select(License.tier, License.id).where(which, is_valid(session), License.plugin_id == plugin_id)
-    found: dict[str, str] = {row.tier: row.id for row in session.execute(query)}
-    if not found:
+    ids_by_tier: dict[str, str] = {row.tier: row.id for row in session.execute(query)}
+    if not ids_by_tier:
         return None, None
-    best = highest(found) if highest(found) in found else next(iter(found))
-    return best, found[best]
+    best = highest(ids_by_tier) if highest(ids_by_tier) in ids_by_tier else next(iter(ids_by_tier))
+    return best, ids_by_tier[best]
 
 
 async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | KeyInvalid:
@@ -310,8 +310,8 @@ async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | K
 def find_by_key(session: Session, hashes: Sequence[str]) -> tuple[License | None, bool]:
     """The license with a key of one of these hashes, and whether it has expired."""
     query = select(License, ~has_not_expired(session)).where(License.key_hash.in_(hashes))
-    found = session.execute(query).one_or_none()
-    return (None, False) if found is None else (found[0], bool(found[1]))
+    row = session.execute(query).one_or_none()
+    return (None, False) if row is None else (row[0], bool(row[1]))
 
 
 async def renew_key(caller: Caller, license_id: str) -> NewKey:

@@ -12,7 +12,7 @@ from ..errors import PluginUnknown
 from ..models import PluginTier
 from ..schemas import PluginKeyVerdict, PluginTierChange, PluginTierOut, RequiredTier
 from ..settings import LicensingSettings
-from ..tiers import DEFAULT, PAID, covers, highest, known
+from ..tiers import DEFAULT, PAID, canonical_tier, covers, highest
 from .keys import end_of, hasher_of, masked
 from .licenses import best_in, find_by_key, held_by, organizations_of
 from .plugins import key_of
@@ -29,29 +29,29 @@ def _row(session: Session, plugin: str) -> PluginTier | None:
     return session.get(PluginTier, plugin)
 
 
-async def change(caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
+async def change(caller: Caller, plugin: str, body: PluginTierChange) -> PluginTierOut:
     """Require a tier for a whole plugin. Raises PluginUnknown."""
     if await Directory(caller.platform).entry(plugin) is None:
         raise PluginUnknown(f"There is no plugin '{plugin[:80]}'")
-    return await caller.platform.database.write(_change, caller, plugin, wanted)
+    return await caller.platform.database.write(_change, caller, plugin, body)
 
 
-def _change(unit: Unit, caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
+def _change(unit: Unit, caller: Caller, plugin: str, body: PluginTierChange) -> PluginTierOut:
     unit.lock("licensing.plugin_tier")
     row = unit.session.get(PluginTier, plugin)
     before = None if row is None else {"license_tier": row.tier}
     if row is None:
         row = PluginTier(plugin=plugin)
         unit.session.add(row)
-    row.tier, row.changed_at = wanted.license_tier, utc_now()
-    if wanted.license_key is not None:
-        row.key_hash = hasher_of(caller.platform).hash(wanted.license_key)
-        row.key_end = end_of(wanted.license_key)
+    row.tier, row.changed_at = body.license_tier, utc_now()
+    if body.license_key is not None:
+        row.key_hash = hasher_of(caller.platform).hash(body.license_key)
+        row.key_end = end_of(body.license_key)
     after = {"license_tier": row.tier}
     audit(unit, "plugin.tier_changed", "plugin", plugin, before=before, after=after, origin=caller.origin)
-    shown = None if row.key_end is None else masked(row.key_end)
+    masked_key = None if row.key_end is None else masked(row.key_end)
     return PluginTierOut(
-        plugin_name=plugin, license_tier=row.tier, license_key=shown, updated_at=row.changed_at
+        plugin_name=plugin, license_tier=row.tier, license_key=masked_key, updated_at=row.changed_at
     )
 
 
@@ -78,15 +78,15 @@ def _validate(session: Session, platform: Platform, plugin: str, key: str | None
 def _validate_license(
     session: Session, platform: Platform, plugin: str, required: str, hashes: list[str]
 ) -> PluginKeyVerdict:
-    found, expired = find_by_key(session, hashes)
-    if found is None or found.plugin_id != key_of(platform, session, plugin):
+    license_row, expired = find_by_key(session, hashes)
+    if license_row is None or license_row.plugin_id != key_of(platform, session, plugin):
         return PluginKeyVerdict(valid=False, tier=required, message="Invalid license key")
-    if not found.active or expired:
+    if not license_row.active or expired:
         return PluginKeyVerdict(valid=False, tier=required, message="The license has expired")
-    if not covers(found.tier, required):
-        text = f"Your license is for {found.tier}; this needs {required}"
+    if not covers(license_row.tier, required):
+        text = f"Your license is for {license_row.tier}; this needs {required}"
         return PluginKeyVerdict(valid=False, tier=required, message=text)
-    return PluginKeyVerdict(valid=True, tier=found.tier, message="The license is valid")
+    return PluginKeyVerdict(valid=True, tier=license_row.tier, message="The license is valid")
 
 
 async def check(
@@ -98,16 +98,16 @@ async def check(
         _tiers_of, platform, held_by(subject, places), plugin
     )
     needed = required if demand is None or covers(required, demand) else demand
-    held = highest([tier] if tier else [])
-    if known(needed) is None:
+    own_tier = highest([tier] if tier else [])
+    if canonical_tier(needed) is None:
         reason = f"The tool needs the tier '{needed[:40]}', which is unknown"
-        return plugin_registry.LicenseVerdict(False, needed, held, reason)
-    if not covers(held, needed):
-        reason = f"This needs a license for {needed}; yours is for {held}"
-        return plugin_registry.LicenseVerdict(False, needed, held, reason)
+        return plugin_registry.LicenseVerdict(False, needed, own_tier, reason)
+    if not covers(own_tier, needed):
+        reason = f"This needs a license for {needed}; yours is for {own_tier}"
+        return plugin_registry.LicenseVerdict(False, needed, own_tier, reason)
     if used and license_id is not None:
         platform.resource(USAGE).count(license_id)
-    return plugin_registry.LicenseVerdict(True, needed, held)
+    return plugin_registry.LicenseVerdict(True, needed, own_tier)
 
 
 def _tiers_of(

@@ -23,17 +23,17 @@ def has_catalog(platform: Platform) -> bool:
 
 def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Listings:
     """The listings with these ids or names, keyed by both."""
-    wanted = sorted(set(plugins))
+    names = sorted(set(plugins))
     spec = plugin_registry.find_listings
-    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
-    found = [listing for answer in answers for listing in answer]
-    return {**{name: one for one in found for name in one.names}, **{one.id: one for one in found}}
+    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=names)
+    refs = [listing for answer in answers for listing in answer]
+    return {**{name: one for one in refs for name in one.names}, **{one.id: one for one in refs}}
 
 
 def key_of(platform: Platform, session: Session, plugin: str) -> str:
     """The id under which licenses of the plugin with this name are stored."""
-    found = listings(platform, session, [plugin]).get(plugin)
-    return plugin if found is None else found.id
+    listing = listings(platform, session, [plugin]).get(plugin)
+    return plugin if listing is None else listing.id
 
 
 def check_form(platform: Platform, plugin_id: str) -> None:

@@ -19,10 +19,10 @@ async def list_seats(caller: Caller, organization_id: int, license_id: str) -> S
 
 
 def _list(session: Session, organization_id: int, license_id: str) -> SeatList:
-    found = _find(session, organization_id, license_id)
+    license_row = _find(session, organization_id, license_id)
     query = select(Seat).where(Seat.license_id == license_id).order_by(Seat.assigned_at, Seat.user_id)
     seats = [SeatOut(user_id=row.user_id, assigned_at=row.assigned_at) for row in session.scalars(query)]
-    return SeatList(seats=seats, count=len(seats), total=found.seats or 0)
+    return SeatList(seats=seats, count=len(seats), total=license_row.seats or 0)
 
 
 async def assign(caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
@@ -37,12 +37,12 @@ async def assign(caller: Caller, organization_id: int, license_id: str, user_id:
 
 def _assign(unit: Unit, caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
     unit.lock(LOCK)
-    found = _find(unit.session, organization_id, license_id)
+    license_row = _find(unit.session, organization_id, license_id)
     if unit.session.get(Seat, (license_id, user_id)) is None:
-        if seats_used(unit.session, [license_id]).get(license_id, 0) >= (found.seats or 0):
+        if seats_used(unit.session, [license_id]).get(license_id, 0) >= (license_row.seats or 0):
             raise NoSeatsLeft()
         unit.session.add(Seat(license_id=license_id, user_id=user_id, assigned_by=caller.id))
-        _note(unit, caller, found, "license.seat_assigned", user_id)
+        _note(unit, caller, license_row, "license.seat_assigned", user_id)
         unit.session.flush()
     return _list(unit.session, organization_id, license_id)
 
@@ -54,19 +54,19 @@ async def remove(caller: Caller, organization_id: int, license_id: str, user_id:
 
 def _remove(unit: Unit, caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
     unit.lock(LOCK)
-    found = _find(unit.session, organization_id, license_id)
+    license_row = _find(unit.session, organization_id, license_id)
     mine = delete(Seat).where(Seat.license_id == license_id, Seat.user_id == user_id).returning(Seat.user_id)
     if unit.session.scalar(mine) is not None:
-        _note(unit, caller, found, "license.seat_removed", user_id)
+        _note(unit, caller, license_row, "license.seat_removed", user_id)
     return _list(unit.session, organization_id, license_id)
 
 
 def _find(session: Session, organization_id: int, license_id: str) -> License:
     query = select(License).where(License.id == license_id, License.organization_id == organization_id)
-    found: License | None = session.scalar(query)
-    if found is None:
+    license_row: License | None = session.scalar(query)
+    if license_row is None:
         raise LicenseNotFound()
-    return found
+    return license_row
 
 
 def _note(unit: Unit, caller: Caller, row: License, action: str, user_id: int) -> None:

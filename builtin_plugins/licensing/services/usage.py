@@ -47,22 +47,22 @@ class LicenseUsage:
 
     def pending(self, license_id: str) -> int:
         """Uses that are not written yet."""
-        found = self._waiting.get(license_id)
-        return 0 if found is None else found.number
+        uses = self._waiting.get(license_id)
+        return 0 if uses is None else uses.number
 
     def last(self, license_id: str) -> datetime | None:
         """The time of the latest use."""
-        found = self._waiting.get(license_id)
-        return None if found is None else found.last
+        uses = self._waiting.get(license_id)
+        return None if uses is None else uses.last
 
     async def between_writes(self, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`, with no write in between: each use is either in a row or `pending`."""
         while True:
             async with self._writing:
                 writes = self._writes
-            found = await read()
+            result = await read()
             if writes == self._writes:
-                return found
+                return result
 
     async def flush(self) -> None:
         """Write the counts; those that can't be written are kept for the next time."""

@@ -54,7 +54,7 @@ def validate(
     if not checked:
         raise CommandFailed("no manifest was found", "Manifest files end in .yaml, .yml or .json.")
     if as_json:
-        console.print_json({path: _for_programs(*found) for path, found in checked.items()})
+        console.print_json({path: _for_programs(*report) for path, report in checked.items()})
     else:
         _print_checked(checked)
     if any(problems for problems, _ in checked.values()):
@@ -91,8 +91,8 @@ def _duplicate_claims(
         kind, value = claim
         holder = first.setdefault((path.parent, claim), path.name)
         if holder != path.name:
-            said = f"'{value}' is also declared in {holder}"
-            yield Problem(where[kind], said, f"Choose another {kind}; only one of the two files is live.")
+            message = f"'{value}' is also declared in {holder}"
+            yield Problem(where[kind], message, f"Choose another {kind}; only one of the two files is live.")
 
 
 def _checked(path: Path) -> tuple[Manifest | None, list[Problem], list[Problem]]:
@@ -120,8 +120,8 @@ def _checked(path: Path) -> tuple[Manifest | None, list[Problem], list[Problem]]
 def _not_watched(name: str) -> Problem:
     from builtin_plugins.manifest_webhooks.problems import ROOT, Problem
 
-    said = f"The manifests' folder is only searched for .yaml, .yml and .json files, not for '{name}'"
-    return Problem(ROOT, said, "Name it such as my.yaml, without a dot in front.")
+    message = f"The manifests' folder is only searched for .yaml, .yml and .json files, not for '{name}'"
+    return Problem(ROOT, message, "Name it such as my.yaml, without a dot in front.")
 
 
 def _for_programs(problems: list[Problem], odd: list[Problem]) -> list[dict[str, Any]]:
@@ -149,9 +149,9 @@ def show(as_json: AsJson = False) -> None:
     """List the manifests in PLATFORM_MANIFESTS_DIR, and why some are not live."""
     from cli import console, running
 
-    directory, found = running.run(listed())
+    directory, items = running.run(listed())
     if as_json:
-        console.print_json(found)
+        console.print_json(items)
         return
     rows = [
         (
@@ -161,7 +161,7 @@ def show(as_json: AsJson = False) -> None:
             item["collection"],
             item["reason"],
         )
-        for item in found
+        for item in items
     ]
     columns = ("name", "status", "webhook", "collection", "about")
     console.print_table(columns, rows, f"There is no manifest in {directory.absolute()}.")
@@ -218,11 +218,11 @@ def deliveries(
     """
     from cli import console, running
 
-    found = running.run(_deliveries(name, limit, outcome))
-    if not found:
+    records = running.run(_deliveries(name, limit, outcome))
+    if not records:
         _insist_on(name)
     if as_json:
-        console.print_json(found)
+        console.print_json(records)
         return
     columns = ("received", "event", "delivery", "signed", "outcome", "status", "reason")
     rows = [
@@ -235,7 +235,7 @@ def deliveries(
             item["status"],
             item["reason"] or "",
         )
-        for item in found
+        for item in records
     ]
     which = "deliveries" if outcome is None else f"{outcome} deliveries"
     console.print_table(columns, rows, f"There are no {which} for '{name}' yet.")
@@ -249,8 +249,8 @@ def _insist_on(name: str) -> None:
     _, manifests = running.run(listed())
     names = [item["name"] for item in manifests if item["status"] != "refused"]
     if name not in names:
-        known = f"Available: {', '.join(names)}." if names else "There are none."
-        raise Missing(f"no manifest is called '{name}'", known)
+        remedy = f"Available: {', '.join(names)}." if names else "There are none."
+        raise Missing(f"no manifest is called '{name}'", remedy)
 
 
 async def _deliveries(name: str, limit: int, outcome: Outcome | None) -> list[dict[str, Any]]:

@@ -81,8 +81,8 @@ async def get_listing(ctx: Context, plugin_id: str) -> ListingOut:
 )
 async def create_listing(ctx: Context, body: ListingCreate) -> ListingOut:
     """Add a plugin to the catalog, as a draft of the caller; one that a service adds is approved at once."""
-    taken = Directory(ctx.platform).taken_names()
-    return await ctx.write(listings.create, ctx.caller, body, taken)
+    installed_names = Directory(ctx.platform).taken_names()
+    return await ctx.write(listings.create, ctx.caller, body, installed_names)
 
 
 @routes.put(
@@ -98,8 +98,8 @@ async def update_listing(ctx: Context, plugin_id: str, body: ListingUpdate) -> L
     Your own while it is a draft or rejected; administrators can change any.
     """
     changes = listings.read_changes(body)
-    taken = Directory(ctx.platform).taken_names()
-    return await ctx.write(listings.update, ctx.caller, plugin_id, changes, taken)
+    installed_names = Directory(ctx.platform).taken_names()
+    return await ctx.write(listings.update, ctx.caller, plugin_id, changes, installed_names)
 
 
 @routes.get("/v1/marketplace/categories", access=PUBLIC, returns=Categories)

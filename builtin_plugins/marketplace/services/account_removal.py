@@ -17,13 +17,13 @@ _PUBLISHED = ("approved", "archived")
 def hand_over(unit: Unit, account: Account, heir: Scope | None) -> list[SharedThing]:
     """Make the heir the author of what was published; without an heir, returns it."""
     query = select(Listing).where(Listing.submitted_by == str(account.id), Listing.status.in_(_PUBLISHED))
-    found = unit.session.scalars(query.order_by(Listing.number).with_for_update()).all()
+    published = unit.session.scalars(query.order_by(Listing.number).with_for_update()).all()
     if heir is None:
-        return [SharedThing("listing", one.id, one.name, "shared") for one in found]
-    for one in found:
-        one.submitted_by = str(heir.account_id)
-        if one.author_email is not None and one.author_email.casefold() == account.email_key:
-            one.author_email = None
+        return [SharedThing("listing", listing.id, listing.name, "shared") for listing in published]
+    for listing in published:
+        listing.submitted_by = str(heir.account_id)
+        if listing.author_email is not None and listing.author_email.casefold() == account.email_key:
+            listing.author_email = None
     unit.session.flush()
     return []
 
@@ -39,10 +39,10 @@ def _remove(unit: Unit, subject: str) -> None:
         forget(unit, listing.number)
         unit.session.delete(listing)
     unit.session.flush()
-    given = select(Rating).where(Rating.user_id == subject)
-    rated = _locked_listings(Listing.id.in_(given.with_only_columns(Rating.plugin_id)))
+    ratings = select(Rating).where(Rating.user_id == subject)
+    rated = _locked_listings(Listing.id.in_(ratings.with_only_columns(Rating.plugin_id)))
     listings = {listing.id: listing for listing in unit.session.scalars(rated)}
-    for rating in unit.session.scalars(given):
+    for rating in unit.session.scalars(ratings):
         listing = listings[rating.plugin_id]
         listing.rating_sum -= rating.rating
         listing.rating_count -= 1
@@ -50,6 +50,6 @@ def _remove(unit: Unit, subject: str) -> None:
     unit.session.execute(delete(Installation).where(Installation.user_id == subject))
 
 
-def _locked_listings(wanted: ColumnElement[bool]) -> Select[Listing]:
+def _locked_listings(condition: ColumnElement[bool]) -> Select[Listing]:
     """Listings, held in the order of their numbers."""
-    return select(Listing).where(wanted).order_by(Listing.number).with_for_update()
+    return select(Listing).where(condition).order_by(Listing.number).with_for_update()

@@ -23,29 +23,29 @@ def list_all(session: Session) -> Categories:
         .group_by(Category.id)
         .order_by(Category.name, Category.id)
     )
-    found = [_render(row, number) for row, number in session.execute(query)]
-    return Categories(categories=found, count=len(found))
+    categories = [_render(row, number) for row, number in session.execute(query)]
+    return Categories(categories=categories, count=len(categories))
 
 
-def create(unit: Unit, caller: Caller, wanted: CategoryCreate) -> CategoryOut:
+def create(unit: Unit, caller: Caller, body: CategoryCreate) -> CategoryOut:
     """A new category. Raises Conflict for a slug that is taken."""
     unit.lock("marketplace.categories")
-    if unit.session.scalar(select(Category.id).where(Category.slug == wanted.slug)) is not None:
-        raise Conflict(f"A category '{wanted.slug}' already exists; choose another slug")
-    made = Category(id=str(uuid.uuid4()), **wanted.model_dump())
-    unit.session.add(made)
-    after = {"slug": made.slug}
-    audit(unit, "category.created", "category", made.id, after=after, origin=caller.origin)
-    return _render(made, 0)
+    if unit.session.scalar(select(Category.id).where(Category.slug == body.slug)) is not None:
+        raise Conflict(f"A category '{body.slug}' already exists; choose another slug")
+    category = Category(id=str(uuid.uuid4()), **body.model_dump())
+    unit.session.add(category)
+    after = {"slug": category.slug}
+    audit(unit, "category.created", "category", category.id, after=after, origin=caller.origin)
+    return _render(category, 0)
 
 
 def remove(unit: Unit, caller: Caller, category_id: str) -> None:
     """Delete a category; its listings stay, in none. Raises CategoryNotFound."""
-    found = unit.session.get(Category, category_id, with_for_update=True)
-    if found is None:
+    category = unit.session.get(Category, category_id, with_for_update=True)
+    if category is None:
         raise CategoryNotFound()
-    unit.session.delete(found)
-    before = {"slug": found.slug}
+    unit.session.delete(category)
+    before = {"slug": category.slug}
     audit(unit, "category.deleted", "category", category_id, before=before, origin=caller.origin)
 
 

@@ -29,22 +29,22 @@ _NO_WHEEL = "No wheel was uploaded: POST it to /v1/marketplace/submissions/{plug
 
 def run_checks(session: Session, platform: Platform, listing: Listing) -> list[Check]:
     """The results of the checks for a listing that is about to be submitted."""
-    taken = Directory(platform).taken_names()
+    installed_names = Directory(platform).taken_names()
     return [
         _metadata(listing),
         _source(listing),
         _package(listing),
         _license(listing.wheel),
         _api_version(listing.wheel),
-        _names(session, listing, taken),
-        _conflicts(session, platform, listing, taken),
+        _names(session, listing, installed_names),
+        _conflicts(session, platform, listing, installed_names),
         _files(listing.wheel),
     ]
 
 
 def _check(name: str, problems: Iterable[str], fine: str) -> Check:
-    found = list(problems)
-    return Check(check=name, ok=not found, message="; ".join(found) or fine)
+    messages = list(problems)
+    return Check(check=name, ok=not messages, message="; ".join(messages) or fine)
 
 
 def _metadata(listing: Listing) -> Check:

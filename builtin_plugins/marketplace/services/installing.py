@@ -39,10 +39,10 @@ async def install(caller: Caller, plugin_id: str) -> InstallationOut:
 
     Raises ListingNotFound, TooManyInstalled, and DependencyMissing: then it is installed, and disabled.
     """
-    made, refusal = await caller.platform.database.write(_install, caller, plugin_id)
+    installation, refusal = await caller.platform.database.write(_install, caller, plugin_id)
     if refusal is not None:
         raise refusal
-    return made
+    return installation
 
 
 def _install(unit: Unit, caller: Caller, plugin_id: str) -> tuple[InstallationOut, Conflict | None]:
@@ -94,8 +94,8 @@ def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | Non
     query = select(Installation).where(
         Installation.user_id == caller.principal.subject, Installation.plugin_id == plugin_id
     )
-    found: Installation | None = session.scalar(query)
-    return found
+    installation: Installation | None = session.scalar(query)
+    return installation
 
 
 def _requirements(
@@ -103,8 +103,8 @@ def _requirements(
 ) -> Sequence[plugin_registry.RequiredPlugin]:
     """All that a plugin requires, also through others; none if no plugin knows dependencies."""
     spec = plugin_registry.find_requirements
-    found = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
-    return found or ()
+    requirements = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
+    return requirements or ()
 
 
 def _missing(
@@ -190,10 +190,10 @@ def disable(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
 
 
 def _check_dependents(unit: Unit, caller: Caller, plugin_id: str) -> None:
-    found = caller.platform.hooks.ask_now(
+    dependents = caller.platform.hooks.ask_now(
         plugin_registry.find_dependents, platform=caller.platform, session=unit.session, plugin_id=plugin_id
     )
-    names = {one.plugin_id: one for one in found or ()}
+    names = {one.plugin_id: one for one in dependents or ()}
     query = select(Installation.plugin_id).where(
         Installation.user_id == caller.principal.subject,
         Installation.status == _INSTALLED,
@@ -213,13 +213,13 @@ def list_own(session: Session, caller: Caller) -> MyInstallations:
         .where(Installation.user_id == caller.principal.subject, Installation.status == _INSTALLED)
         .order_by(Installation.installed_at.desc(), Installation.id)
     )
-    found = [_mine(row, listing) for row, listing in session.execute(query)]
-    return MyInstallations(installations=found, count=len(found))
+    installations = [_mine(row, listing) for row, listing in session.execute(query)]
+    return MyInstallations(installations=installations, count=len(installations))
 
 
 def _mine(row: Installation, listing: Listing) -> MyInstallation:
     of_listing = ("name", "display_name", "description", "current_version", "pricing_model", "base_tier")
-    shown: dict[str, Any] = {name: getattr(listing, name) for name in of_listing}
+    fields: dict[str, Any] = {name: getattr(listing, name) for name in of_listing}
     return MyInstallation(
         installation_id=row.id,
         plugin_id=row.plugin_id,
@@ -231,7 +231,7 @@ def _mine(row: Installation, listing: Listing) -> MyInstallation:
         category_id=listing.category_id,
         author=listing.author,
         requires_services=listing.requires_services,
-        **shown,
+        **fields,
     )
 
 
@@ -245,9 +245,13 @@ def list_all(session: Session, plugin_id: str, query: PageQuery) -> Installation
     rows = session.scalars(
         select(Installation).where(mine).order_by(*order).limit(query.limit).offset(query.offset)
     )
-    found = [_render(row) for row in rows]
+    installations = [_render(row) for row in rows]
     return InstallationPage(
-        installations=found, count=len(found), total=total, limit=query.limit, offset=query.offset
+        installations=installations,
+        count=len(installations),
+        total=total,
+        limit=query.limit,
+        offset=query.offset,
     )
 
 

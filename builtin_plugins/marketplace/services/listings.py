@@ -31,21 +31,21 @@ _NEWEST = (Listing.created_at.desc(), Listing.number.desc())
 
 def list_page(session: Session, principal: Principal, query: ListingsQuery) -> ListingPage:
     """Listings of one status, newest first; of other statuses than `approved` only what the caller sees."""
-    found = select(Listing).where(Listing.status == query.status)
+    matches = select(Listing).where(Listing.status == query.status)
     if query.status != PUBLIC:
-        found = found.where(seen_by(principal))
+        matches = matches.where(seen_by(principal))
     if query.category is not None:
-        wanted = or_(Category.id == query.category.lower(), Category.slug == query.category)
-        found = found.where(Listing.category_id.in_(select(Category.id).where(wanted)))
+        in_category = or_(Category.id == query.category.lower(), Category.slug == query.category)
+        matches = matches.where(Listing.category_id.in_(select(Category.id).where(in_category)))
     if query.pricing_model is not None:
-        found = found.where(Listing.pricing_model == query.pricing_model)
-    return read_page(session, found, _NEWEST, query.slice, principal)
+        matches = matches.where(Listing.pricing_model == query.pricing_model)
+    return read_page(session, matches, _NEWEST, query.slice, principal)
 
 
 def featured(session: Session, principal: Principal, limit: int) -> ListingPage:
     """Approved listings that administrators recommend, newest first."""
-    found = select(Listing).where(Listing.status == PUBLIC, Listing.featured.is_(True))
-    return read_page(session, found, _NEWEST, (limit, 0), principal)
+    matches = select(Listing).where(Listing.status == PUBLIC, Listing.featured.is_(True))
+    return read_page(session, matches, _NEWEST, (limit, 0), principal)
 
 
 def get(session: Session, principal: Principal, plugin_id: str) -> ListingOut:
@@ -53,7 +53,7 @@ def get(session: Session, principal: Principal, plugin_id: str) -> ListingOut:
     return render(find(session, principal, plugin_id), principal)
 
 
-def create(unit: Unit, caller: Caller, wanted: ListingCreate, installed_names: frozenset[str]) -> ListingOut:
+def create(unit: Unit, caller: Caller, body: ListingCreate, installed_names: frozenset[str]) -> ListingOut:
     """A new listing: a draft of the caller, or at once approved when a service makes it.
 
     `installed_names` are the names of installed plugins, which nobody else may use. Raises NameTaken,
@@ -63,14 +63,14 @@ def create(unit: Unit, caller: Caller, wanted: ListingCreate, installed_names: f
     by_service = caller.principal.is_service
     if not by_service:
         _check_number(unit.session, caller)
-    check_name(unit.session, wanted.name, frozenset() if by_service else installed_names)
-    _check_category(unit.session, wanted.category_id)
+    check_name(unit.session, body.name, frozenset() if by_service else installed_names)
+    _check_category(unit.session, body.category_id)
     now = utc_now()
-    made = Listing(
-        **wanted.model_dump(exclude={"author_email"}),
-        author_email=wanted.author_email,
+    listing = Listing(
+        **body.model_dump(exclude={"author_email"}),
+        author_email=body.author_email,
         id=str(uuid.uuid4()),
-        name_key=name_key(wanted.name),
+        name_key=name_key(body.name),
         origin="first_party" if by_service else "submitted",
         status=PUBLIC if by_service else "draft",
         submitted_by=None if by_service else caller.principal.subject,
@@ -78,10 +78,10 @@ def create(unit: Unit, caller: Caller, wanted: ListingCreate, installed_names: f
         updated_at=now,
         published_at=now if by_service else None,
     )
-    unit.session.add(made)
-    index(unit, made)
-    audit(unit, "listing.created", "listing", made.id, after=_state(made), origin=caller.origin)
-    return render(made, caller.principal)
+    unit.session.add(listing)
+    index(unit, listing)
+    audit(unit, "listing.created", "listing", listing.id, after=_state(listing), origin=caller.origin)
+    return render(listing, caller.principal)
 
 
 def _check_number(session: Session, caller: Caller) -> None:
@@ -108,15 +108,15 @@ def _check_category(session: Session, category_id: str | None) -> None:
         raise Unprocessable.field(("body", "category_id"), CategoryNotFound.default_detail, category_id)
 
 
-def read_changes(wanted: ListingUpdate) -> dict[str, Any]:
+def read_changes(body: ListingUpdate) -> dict[str, Any]:
     """The fields of an update. Raises Unprocessable for none, for `status`, for a wrong null."""
-    sent = wanted.model_fields_set
-    extra = wanted.model_extra or {}
+    sent = body.model_fields_set
+    extra = body.model_extra or {}
     if "status" in extra:
         raise Unprocessable.field(
             ("body", "status"), "The status changes through /v1/marketplace/submissions; leave it out"
         )
-    changes = {name: getattr(wanted, name) for name in sent if name in ListingUpdate.model_fields}
+    changes = {name: getattr(body, name) for name in sent if name in ListingUpdate.model_fields}
     if not changes:
         raise Unprocessable.field(("body",), "Send at least one field to change")
     nullable = {"description", "repository_url", "package", "version_range", "current_version", "category_id"}
@@ -131,19 +131,19 @@ def update(
 ) -> ListingOut:
     """Change a listing. Raises ListingNotFound, FeaturedByAdministrators, NotEditable, NameTaken."""
     unit.lock(LOCK)
-    found = find_writable(unit.session, caller.principal, plugin_id)
-    _check_rights(roles_of(caller.principal, found), found, changes)
+    listing = find_writable(unit.session, caller.principal, plugin_id)
+    _check_rights(roles_of(caller.principal, listing), listing, changes)
     if "name" in changes:
-        check_name(unit.session, changes["name"], installed_names - {found.name_key}, own=found.id)
-        found.name_key = name_key(changes["name"])
+        check_name(unit.session, changes["name"], installed_names - {listing.name_key}, own=listing.id)
+        listing.name_key = name_key(changes["name"])
     _check_category(unit.session, changes.get("category_id"))
-    before = {name: getattr(found, name) for name in changes}
+    before = {name: getattr(listing, name) for name in changes}
     for name, value in changes.items():
-        setattr(found, name, value)
-    found.updated_at = utc_now()
-    index(unit, found)
-    audit(unit, "listing.updated", "listing", found.id, before=before, after=changes, origin=caller.origin)
-    return render(found, caller.principal)
+        setattr(listing, name, value)
+    listing.updated_at = utc_now()
+    index(unit, listing)
+    audit(unit, "listing.updated", "listing", listing.id, before=before, after=changes, origin=caller.origin)
+    return render(listing, caller.principal)
 
 
 def find_writable(session: Session, principal: Principal, plugin_id: str, *, lock: bool = True) -> Listing:
@@ -151,10 +151,10 @@ def find_writable(session: Session, principal: Principal, plugin_id: str, *, loc
     query = select(Listing).where(Listing.id == plugin_id)
     if not is_privileged(principal):
         query = query.where(Listing.submitted_by == principal.subject)
-    found: Listing | None = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
+    listing: Listing | None = session.scalar(query.with_for_update() if lock else query)
+    if listing is None:
         raise ListingNotFound()
-    return found
+    return listing
 
 
 def check_unreviewed(principal: Principal, listing: Listing) -> None:

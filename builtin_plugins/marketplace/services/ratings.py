@@ -15,7 +15,7 @@ from ..schemas import RatingGiven, RatingOut, RatingPage, RatingRequest, Ratings
 from .records import average, find
 
 
-def rate(unit: Unit, caller: Caller, plugin_id: str, wanted: RatingRequest) -> RatingGiven:
+def rate(unit: Unit, caller: Caller, plugin_id: str, body: RatingRequest) -> RatingGiven:
     """Give or change the caller's rating. Raises ListingNotFound, NeverInstalled."""
     listing = find(unit.session, caller.principal, plugin_id, lock=True)
     subject = caller.principal.subject
@@ -29,13 +29,13 @@ def rate(unit: Unit, caller: Caller, plugin_id: str, wanted: RatingRequest) -> R
         row = Rating(id=str(uuid.uuid4()), plugin_id=plugin_id, user_id=subject, rating=0, created_at=now)
         unit.session.add(row)
         listing.rating_count += 1
-    listing.rating_sum += wanted.rating - row.rating
-    row.rating, row.review_text, row.updated_at = wanted.rating, wanted.review_text, now
+    listing.rating_sum += body.rating - row.rating
+    row.rating, row.review_text, row.updated_at = body.rating, body.review_text, now
     row.username = caller.principal.username
     unit.session.flush()
-    shown = RatingOut.model_validate(row, from_attributes=True).model_dump()
-    shown |= {"created_at": row.created_at, "updated_at": row.updated_at}
-    return RatingGiven(**shown, rating_average=average(listing), rating_count=listing.rating_count)
+    fields = RatingOut.model_validate(row, from_attributes=True).model_dump()
+    fields |= {"created_at": row.created_at, "updated_at": row.updated_at}
+    return RatingGiven(**fields, rating_average=average(listing), rating_count=listing.rating_count)
 
 
 def list_page(session: Session, principal: Principal, plugin_id: str, query: RatingsQuery) -> RatingPage:

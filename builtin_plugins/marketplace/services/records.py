@@ -48,14 +48,14 @@ _PLAIN = (
 
 def roles_of(principal: Principal, listing: Listing | None = None) -> frozenset[Role]:
     """The caller's roles for a listing; without one, its roles everywhere."""
-    found: set[Role] = set()
+    roles: set[Role] = set()
     if principal.is_admin:
-        found.add("admin")
+        roles.add("admin")
     if principal.is_service:
-        found.add("service")
+        roles.add("service")
     if listing is not None and principal.subject and listing.submitted_by == principal.subject:
-        found.add("owner")
-    return frozenset(found)
+        roles.add("owner")
+    return frozenset(roles)
 
 
 def is_privileged(principal: Principal) -> bool:
@@ -74,19 +74,19 @@ def seen_by(principal: Principal) -> ColumnElement[bool]:
 def find(session: Session, principal: Principal, plugin_id: str, *, lock: bool = False) -> Listing:
     """A listing that the caller may see. Raises ListingNotFound, also for one that it may not."""
     query = select(Listing).where(Listing.id == plugin_id, seen_by(principal))
-    found: Listing | None = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
+    listing: Listing | None = session.scalar(query.with_for_update() if lock else query)
+    if listing is None:
         raise ListingNotFound()
-    return found
+    return listing
 
 
 def find_approved(session: Session, plugin_id: str, *, lock: bool = False) -> Listing:
     """A listing that everybody may see. Raises ListingNotFound."""
     query = select(Listing).where(Listing.id == plugin_id, Listing.status == PUBLIC)
-    found: Listing | None = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
+    listing: Listing | None = session.scalar(query.with_for_update() if lock else query)
+    if listing is None:
         raise ListingNotFound()
-    return found
+    return listing
 
 
 def average(listing: Listing) -> float | None:

@@ -15,8 +15,8 @@ from ..states import PUBLIC
 
 def find_refs(session: Session, plugins: Sequence[str]) -> list[plugin_registry.ListingRef]:
     """The listings whose id or name, or that of an installed plugin of theirs, is among these."""
-    wanted = list(plugins)
-    behind = select(InstalledPlugin.plugin_id).where(InstalledPlugin.name.in_(wanted))
+    names = list(plugins)
+    behind = select(InstalledPlugin.plugin_id).where(InstalledPlugin.name.in_(names))
     query = select(
         Listing.id,
         Listing.name,
@@ -27,36 +27,38 @@ def find_refs(session: Session, plugins: Sequence[str]) -> list[plugin_registry.
         Listing.version_range,
         Listing.base_tier,
     )
-    named = and_(Listing.name.in_(wanted), Listing.name.not_in(select(InstalledPlugin.name)))
-    fits = or_(Listing.id.in_(wanted), named, Listing.id.in_(behind))
+    named = and_(Listing.name.in_(names), Listing.name.not_in(select(InstalledPlugin.name)))
+    fits = or_(Listing.id.in_(names), named, Listing.id.in_(behind))
     installed = _installed(session)
     return [
         plugin_registry.ListingRef(
-            *(one, name, shown, status == PUBLIC, version, package, versions, tier),
-            plugins=tuple(installed.get(one, ())),
+            *(listing_id, name, display_name, status == PUBLIC, version, package, versions, tier),
+            plugins=tuple(installed.get(listing_id, ())),
         )
-        for one, name, shown, status, version, package, versions, tier in session.execute(query.where(fits))
+        for listing_id, name, display_name, status, version, package, versions, tier in session.execute(
+            query.where(fits)
+        )
     ]
 
 
 def _installed(session: Session) -> dict[str, list[str]]:
     """Names of installed plugins, by the listing whose package they came with."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, listing in session.execute(
         select(InstalledPlugin.name, InstalledPlugin.plugin_id).order_by(InstalledPlugin.name)
     ):
-        found.setdefault(listing, []).append(name)
-    return found
+        names.setdefault(listing, []).append(name)
+    return names
 
 
 def find_together(
     session: Session, plugins: Sequence[str], limit: int
 ) -> list[plugin_registry.InstalledTogether]:
     """Which other plugins are installed by accounts that have one of these."""
-    wanted = list(plugins)
+    plugin_ids = list(plugins)
     having = (
         select(Installation.user_id)
-        .where(Installation.plugin_id.in_(wanted), Installation.status == "installed")
+        .where(Installation.plugin_id.in_(plugin_ids), Installation.status == "installed")
         .distinct()
     )
     of = session.scalar(select(func.count()).select_from(having.subquery())) or 0
@@ -66,7 +68,7 @@ def find_together(
         .join(Installation, Installation.plugin_id == Listing.id)
         .where(
             Listing.status == PUBLIC,
-            Listing.id.not_in(wanted),
+            Listing.id.not_in(plugin_ids),
             Installation.status == "installed",
             Installation.user_id.in_(having),
         )
@@ -75,6 +77,6 @@ def find_together(
         .limit(limit)
     )
     return [
-        plugin_registry.InstalledTogether(one, name, accounts, of)
-        for one, name, accounts in session.execute(query)
+        plugin_registry.InstalledTogether(listing_id, name, accounts, of)
+        for listing_id, name, accounts in session.execute(query)
     ]

@@ -129,8 +129,10 @@ def _fields(session: Session, listing: Listing) -> list[list[str]]:
             ListedTool.plugin_id == listing.id, ListedTool.active.is_(True)
         )
     )
-    told = " ".join(f"{name} {description or ''}" for name, description in tools)
-    return [words(part or "") for part in (listing.name, listing.display_name, told, listing.description)]
+    tool_words = " ".join(f"{name} {description or ''}" for name, description in tools)
+    return [
+        words(part or "") for part in (listing.name, listing.display_name, tool_words, listing.description)
+    ]
 
 
 def _vector(fields: Sequence[list[str]]) -> str:
@@ -140,22 +142,22 @@ def _vector(fields: Sequence[list[str]]) -> str:
     for weight, field in zip("ABCD", fields, strict=True):
         for word in field:
             at += 1
-            kept = places.setdefault(word, [])
-            if at < 16_000 and len(kept) < 200:
-                kept.append(f"{at}{weight}")
-    return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items() if found)
+            positions = places.setdefault(word, [])
+            if at < 16_000 and len(positions) < 200:
+                positions.append(f"{at}{weight}")
+    return " ".join(f"'{word}':{','.join(positions)}" for word, positions in places.items() if positions)
 
 
 def search(session: Session, principal: Principal, q: str, bounds: tuple[int, int]) -> ListingPage:
     """Approved listings that match: the exact name first, then by relevance; similar names if none match."""
-    asked = words(q)[:_MOST_QUERY_WORDS]
+    terms = words(q)[:_MOST_QUERY_WORDS]
     is_sqlite = session.get_bind().dialect.name == "sqlite"
     limit, offset = bounds
-    if not asked:
+    if not terms:
         signs = _named(session, q, is_sqlite=is_sqlite)
-        found = _load(session, signs[offset : offset + limit])
-        return page_from(found, len(signs), bounds, principal)
-    query = _fts5(asked) if is_sqlite else _tsquery(asked)
+        page = _load(session, signs[offset : offset + limit])
+        return page_from(page, len(signs), bounds, principal)
+    query = _fts5(terms) if is_sqlite else _tsquery(terms)
     numbers, total = _ranked(session, q, query, bounds, is_sqlite=is_sqlite)
     if total:
         return page_from(_load(session, numbers), total, bounds, principal)
@@ -175,10 +177,10 @@ def _ranked(
     page = named[offset : offset + limit]
     total = 0
     if len(page) < limit:
-        wanted = {"query": query, "names": named}
+        parameters = {"query": query, "names": named}
         rest = (limit - len(page), max(0, offset - len(named)))
         by_relevance = _by_bm25 if is_sqlite else _by_ts_rank
-        more, total = by_relevance(session, wanted, *rest)
+        more, total = by_relevance(session, parameters, *rest)
         page += more
     return page, total or _count(session, query, is_sqlite=is_sqlite)
 
@@ -191,19 +193,21 @@ def _named(session: Session, q: str, *, is_sqlite: bool) -> list[int]:
     return [n for (n,) in session.execute(_SQLITE_NAMES if is_sqlite else _POSTGRES_NAMES, values)]
 
 
-def _by_bm25(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
-    rows = session.execute(_SQLITE, {**wanted, "limit": limit, "offset": offset})
+def _by_bm25(session: Session, parameters: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
+    rows = session.execute(_SQLITE, {**parameters, "limit": limit, "offset": offset})
     return [number for (number,) in rows], 0
 
 
-def _by_ts_rank(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
+def _by_ts_rank(
+    session: Session, parameters: dict[str, Any], limit: int, offset: int
+) -> tuple[list[int], int]:
     """The listings, and how many there are in total; 0 without rows."""
-    rows = session.execute(_POSTGRES, {**wanted, "limit": limit, "offset": offset}).all()
-    found, total = [number for number, _ in rows], rows[0][1] if rows else 0
+    rows = session.execute(_POSTGRES, {**parameters, "limit": limit, "offset": offset}).all()
+    numbers, total = [number for number, _ in rows], rows[0][1] if rows else 0
     if offset + limit > _MOST_RANKED:
-        older = {**wanted, "limit": limit - len(found), "offset": max(offset, _MOST_RANKED)}
-        found += [number for (number,) in session.execute(_POSTGRES_OLDER, older)]
-    return found, total
+        older = {**parameters, "limit": limit - len(numbers), "offset": max(offset, _MOST_RANKED)}
+        numbers += [number for (number,) in session.execute(_POSTGRES_OLDER, older)]
+    return numbers, total
 
 
 def _count(session: Session, query: str, *, is_sqlite: bool) -> int:
@@ -212,16 +216,16 @@ def _count(session: Session, query: str, *, is_sqlite: bool) -> int:
 
 def name_key(name: str) -> str:
     """A name for comparison: characters that look alike are equal, and invisible ones are ignored."""
-    seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
-    return " ".join("".join(seen).split()).casefold()
+    visible = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return " ".join("".join(visible).split()).casefold()
 
 
-def _fts5(asked: Sequence[str]) -> str:
-    return " ".join(f'"{word}"*' for word in asked)
+def _fts5(terms: Sequence[str]) -> str:
+    return " ".join(f'"{word}"*' for word in terms)
 
 
-def _tsquery(asked: Sequence[str]) -> str:
-    return " & ".join(f"'{word}':*" for word in asked)
+def _tsquery(terms: Sequence[str]) -> str:
+    return " & ".join(f"'{word}':*" for word in terms)
 
 
 def _load(session: Session, numbers: Sequence[int]) -> list[Listing]:
@@ -231,16 +235,16 @@ def _load(session: Session, numbers: Sequence[int]) -> list[Listing]:
     """
     is_public = Listing.status.concat("") == PUBLIC
     rows = session.scalars(select(Listing).where(Listing.number.in_(numbers), is_public))
-    found = {row.number: row for row in rows}
-    return [found[number] for number in numbers if number in found]
+    rows_by_number = {row.number: row for row in rows}
+    return [rows_by_number[number] for number in numbers if number in rows_by_number]
 
 
 def _alike(session: Session, q: str) -> list[int]:
     """Numbers of listings with names similar to `q`, the most similar first."""
-    asked = grams(q)
+    query_grams = grams(q)
     shared = (
         select(NameGram.number, func.count().label("shared"))
-        .where(NameGram.gram.in_(sorted(asked)))
+        .where(NameGram.gram.in_(sorted(query_grams)))
         .group_by(NameGram.number)
         .order_by(func.count().desc(), NameGram.number)
         .limit(_MOST_ALIKE)
@@ -250,8 +254,8 @@ def _alike(session: Session, q: str) -> list[int]:
         select(Listing.number, Listing.name, Listing.display_name).where(Listing.number.in_(numbers))
     )
     scored = [
-        (max(likeness(asked, grams(name)), likeness(asked, grams(shown))), number)
-        for number, name, shown in names
+        (max(likeness(query_grams, grams(name)), likeness(query_grams, grams(display_name))), number)
+        for number, name, display_name in names
     ]
-    kept = [(score, number) for score, number in scored if score >= _LIKE_ENOUGH]
-    return [number for score, number in sorted(kept, key=lambda one: (-one[0], one[1]))]
+    similar = [(score, number) for score, number in scored if score >= _LIKE_ENOUGH]
+    return [number for score, number in sorted(similar, key=lambda pair: (-pair[0], pair[1]))]

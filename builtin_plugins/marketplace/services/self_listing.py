@@ -29,7 +29,7 @@ log = logging.getLogger("platform.marketplace")
 _LOOK_SECONDS = 5.0
 _RETRY_SECONDS = 30.0
 
-Wanted = Mapping[str, tuple[PluginEntry, Mapping[str, Mapping[str, Any]]]]
+InstalledEntries = Mapping[str, tuple[PluginEntry, Mapping[str, Mapping[str, Any]]]]
 
 
 class SelfListing:
@@ -44,10 +44,10 @@ class SelfListing:
     async def sync(self) -> None:
         """Bring the catalog up to date now; writes nothing if nothing has changed."""
         async with self._turn:
-            wanted = await self._installed()
+            installed = await self._installed()
             state = {
                 name: (entry.version, entry.description, entry.author, entry.status, tools)
-                for name, (entry, tools) in wanted.items()
+                for name, (entry, tools) in installed.items()
             }
             if state == self._last_state:
                 return
@@ -55,7 +55,7 @@ class SelfListing:
                 state  # before the write, so that a listing that changes meanwhile is checked again
             )
             try:
-                await self._platform.database.write(write_listings, wanted)
+                await self._platform.database.write(write_listings, installed)
             except BaseException:  # however it ended, nothing was written
                 self._last_state = None
                 raise
@@ -65,17 +65,17 @@ class SelfListing:
         if any(record.distribution and not record.built_in for record in self._platform.plugins):
             self._last_state = None
 
-    async def _installed(self) -> Wanted:
+    async def _installed(self) -> InstalledEntries:
         entries = await Directory(self._platform).entries()
         tools = self._platform.resource(TOOLS)
-        found = await tools.declared()
+        declared = await tools.declared()
         off = tools.out_of_service()
         return {
             entry.name: (
                 entry,
                 {
                     tool.name: _columns(tool)
-                    for tool in (*found, *off)
+                    for tool in (*declared, *off)
                     if tool.plugin == entry.name and entry.status == "enabled"
                 },
             )
@@ -117,22 +117,24 @@ def _columns(tool: AnyTool) -> dict[str, Any]:
     }
 
 
-def write_listings(unit: Unit, wanted: Wanted) -> None:
+def write_listings(unit: Unit, installed: InstalledEntries) -> None:
     """Give each installed plugin an approved listing with its tools; archive those of missing plugins."""
     unit.lock(LOCK)
-    keys = {name_key(name): name for name in wanted}
+    keys = {name_key(name): name for name in installed}
     rows = unit.session.scalars(
         select(Listing).where(Listing.self_listed.is_(True) | Listing.name_key.in_(list(keys)))
     ).all()
-    known = {row.name_key: row for row in rows}
-    own = {name for key, name in keys.items() if key in known and not known[key].self_listed}
-    behind = _by_package(unit.session, {name: wanted[name][0] for name in keys.values() if name not in own})
-    _write_installed(unit, wanted, behind)
+    rows_by_key = {row.name_key: row for row in rows}
+    own = {name for key, name in keys.items() if key in rows_by_key and not rows_by_key[key].self_listed}
+    behind = _by_package(
+        unit.session, {name: installed[name][0] for name in keys.values() if name not in own}
+    )
+    _write_installed(unit, installed, behind)
     for key, name in keys.items():
         if name not in behind:
-            entry, tools = wanted[name]
-            _list(unit, known.get(key), entry, tools)
-    for key, row in known.items():
+            entry, tools = installed[name]
+            _list(unit, rows_by_key.get(key), entry, tools)
+    for key, row in rows_by_key.items():
         is_gone = key not in keys or keys[key] in behind
         if is_gone and row.self_listed and row.status == PUBLIC:
             _move(unit, row, "archived")
@@ -154,7 +156,7 @@ def _by_package(session: Session, entries: Mapping[str, PluginEntry]) -> dict[st
     return {name: listed[package] for name, package in packages.items() if package in listed}
 
 
-def _write_installed(unit: Unit, wanted: Wanted, behind: Mapping[str, Listing]) -> None:
+def _write_installed(unit: Unit, installed: InstalledEntries, behind: Mapping[str, Listing]) -> None:
     """Give each listing exactly the tools of the plugins that came with its package."""
     before = {row.name: row for row in unit.session.scalars(select(InstalledPlugin))}
     touched = {row.id: row for row in behind.values()}
@@ -170,7 +172,7 @@ def _write_installed(unit: Unit, wanted: Wanted, behind: Mapping[str, Listing]) 
             unit.session.add(InstalledPlugin(name=name, plugin_id=listing.id))
     for listing in touched.values():
         names = [name for name, row in behind.items() if row.id == listing.id]
-        tools = {key: tool for name in names for key, tool in wanted[name][1].items()}
+        tools = {key: tool for name in names for key, tool in installed[name][1].items()}
         if put(unit, listing, tools)[0]:
             index(unit, listing)
 
@@ -190,12 +192,12 @@ def _list(
     elif row.status != PUBLIC:
         _move(unit, row, PUBLIC)
         changed = True
-    told = {
+    columns = {
         "description": entry.description or None,
         "author": (entry.author or "unknown")[:100],
         "current_version": (entry.version or "")[:100] or None,
     }
-    for field, value in told.items():
+    for field, value in columns.items():
         if getattr(row, field) != value:
             setattr(row, field, value)
             changed = True
@@ -242,5 +244,5 @@ SELF_LISTING: ResourceKey[SelfListing] = ResourceKey("self-listing of plugins")
 @asynccontextmanager
 async def open_self_listing(platform: Platform) -> AsyncIterator[SelfListing]:
     """Running for as long as the platform does."""
-    async with SelfListing(platform).running() as found:
-        yield found
+    async with SelfListing(platform).running() as listing:
+        yield listing

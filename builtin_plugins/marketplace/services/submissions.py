@@ -26,9 +26,9 @@ def list_own(session: Session, principal: Principal, bounds: tuple[int, int]) ->
 
 def list_queue(session: Session, principal: Principal, query: SubmissionsQuery) -> ListingPage:
     """Submitted listings of one status, the oldest first."""
-    found = select(Listing).where(Listing.origin == "submitted", Listing.status == query.status)
+    submitted = select(Listing).where(Listing.origin == "submitted", Listing.status == query.status)
     order = (Listing.submitted_at.is_(None), Listing.submitted_at, Listing.number)
-    return read_page(session, found, order, query.slice, principal)
+    return read_page(session, submitted, order, query.slice, principal)
 
 
 def move(
@@ -41,26 +41,26 @@ def move(
 ) -> ListingOut:
     """Make a move. Raises ListingNotFound, IllegalMove."""
     query = select(Listing).where(Listing.id == plugin_id).with_for_update()
-    found: Listing | None = unit.session.scalar(query)
-    if found is None:
+    listing: Listing | None = unit.session.scalar(query)
+    if listing is None:
         raise ListingNotFound()
-    roles = roles_of(caller.principal, found)
+    roles = roles_of(caller.principal, listing)
     if not roles:
         raise ListingNotFound()
-    made = find_move(trigger, found.status, roles)
-    if made is None:
-        raise IllegalMove(f"'{trigger}' is not possible for a listing that is {found.status}")
-    before, now = found.status, utc_now()
-    found.status, found.updated_at = made.target, now
-    _stamp(found, trigger, caller.principal, notes)
+    rule = find_move(trigger, listing.status, roles)
+    if rule is None:
+        raise IllegalMove(f"'{trigger}' is not possible for a listing that is {listing.status}")
+    before, now = listing.status, utc_now()
+    listing.status, listing.updated_at = rule.target, now
+    _stamp(listing, trigger, caller.principal, notes)
     if trigger == "submit":
-        found.checks = [check.model_dump() for check in run_checks(unit.session, caller.platform, found)]
-    role = acting_as(roles & made.roles)
+        listing.checks = [check.model_dump() for check in run_checks(unit.session, caller.platform, listing)]
+    role = acting_as(roles & rule.roles)
     unit.session.add(
         Transition(
-            plugin_id=found.id,
+            plugin_id=listing.id,
             from_status=before,
-            to_status=made.target,
+            to_status=rule.target,
             actor=caller.principal.subject,
             actor_role=role,
             notes=notes,
@@ -71,13 +71,13 @@ def move(
         unit,
         f"listing.{trigger}",
         "listing",
-        found.id,
+        listing.id,
         before={"status": before},
-        after={"status": made.target, "actor_role": role},
+        after={"status": rule.target, "actor_role": role},
         origin=caller.origin,
     )
-    index(unit, found)
-    return render(found, caller.principal)
+    index(unit, listing)
+    return render(listing, caller.principal)
 
 
 def acting_as(roles: frozenset[Role]) -> Role:
@@ -101,8 +101,8 @@ def _stamp(listing: Listing, trigger: Trigger, principal: Principal, notes: str 
 
 def history(session: Session, principal: Principal, plugin_id: str, query: HistoryQuery) -> History:
     """The moves of a listing, for its author and administrators. Raises ListingNotFound to anyone else."""
-    found = session.scalar(select(Listing).where(Listing.id == plugin_id))
-    if found is None or not roles_of(principal, found):
+    listing = session.scalar(select(Listing).where(Listing.id == plugin_id))
+    if listing is None or not roles_of(principal, listing):
         raise ListingNotFound()
     mine = Transition.plugin_id == plugin_id
     total = session.scalar(select(func.count()).select_from(Transition).where(mine)) or 0

@@ -100,16 +100,16 @@ def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(schema.get("properties"), Mapping):
         return {} if schema.get("type") == "object" else dict(schema)
     required = schema.get("required") or ()
-    found = {}
+    parameters = {}
     for name, field in schema["properties"].items():
         field = field if isinstance(field, Mapping) else {}
-        found[name] = {
+        parameters[name] = {
             "type": field.get("type", "string"),
             "description": field.get("description", ""),
             **{key: field[key] for key in ("enum", "default") if key in field},
             **({"required": True} if name in required else {}),
         }
-    return found
+    return parameters
 
 
 def _rows() -> Select[Any]:
@@ -121,11 +121,11 @@ def _rows() -> Select[Any]:
 
 def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
     """A page of tools, by plugin and name. They are found by an index; only the page's rows are read."""
-    wanted = _wanted(principal, query)
+    conditions = _wanted(principal, query)
     keys = (
         select(ListedTool.plugin_id, ListedTool.tool_name)
         .join(Listing, Listing.id == ListedTool.plugin_id)
-        .where(*wanted)
+        .where(*conditions)
     )
     total = session.scalar(keys.with_only_columns(func.count(), maintain_column_froms=True)) or 0
     page = keys.order_by(*_ORDER).limit(query.limit).offset(query.offset).subquery()
@@ -135,24 +135,24 @@ def list_page(session: Session, principal: Principal, query: ToolsQuery) -> Tool
 
 
 def _wanted(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]]:
-    wanted = [seen_by(principal)]
+    conditions = [seen_by(principal)]
     if query.active_only:
-        wanted.append(ListedTool.active.is_(True))
+        conditions.append(ListedTool.active.is_(True))
     if query.tier is not None:
-        wanted.append(ListedTool.required_tier == query.tier)
+        conditions.append(ListedTool.required_tier == query.tier)
     if query.tool_name is not None:
-        wanted.append(ListedTool.tool_name == query.tool_name)
-    return wanted
+        conditions.append(ListedTool.tool_name == query.tool_name)
+    return conditions
 
 
 def show(session: Session, principal: Principal, name: str) -> ToolDetail:
     """An active tool; if several plugins have it, the first plugin's by name. Raises ListingNotFound."""
     query = _rows().add_columns(Listing.description.label("plugin_description"))
     mine = query.where(seen_by(principal), ListedTool.tool_name == name, ListedTool.active.is_(True))
-    found = session.execute(mine.order_by(*_ORDER).limit(1)).mappings().first()
-    if found is None:
+    row = session.execute(mine.order_by(*_ORDER).limit(1)).mappings().first()
+    if row is None:
         raise ListingNotFound(f"There is no tool '{name[:80]}'")
-    return ToolDetail(**found)
+    return ToolDetail(**row)
 
 
 def of_plugin(session: Session, principal: Principal, plugin_id: str) -> PluginTools:
@@ -166,14 +166,14 @@ def _items(session: Session, query: Select[Any]) -> list[ToolItem]:
     return [ToolItem(**row) for row in session.execute(query.order_by(*_ORDER)).mappings()]
 
 
-def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Synced:
+def sync(unit: Unit, caller: Caller, body: SyncRequest) -> NothingToSync | Synced:
     """Import the tools of a manifest into the catalog. Raises ListingNotFound, NotEditable.
 
     Tools that are no longer in it are deactivated, unless any tool is invalid.
     """
-    listing = find_writable(unit.session, caller.principal, wanted.plugin_id)
+    listing = find_writable(unit.session, caller.principal, body.plugin_id)
     check_unreviewed(caller.principal, listing)
-    section = wanted.manifest.get("ai_tools")
+    section = body.manifest.get("ai_tools")
     entries = section.get("tools") if isinstance(section, Mapping) else section
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         return NothingToSync(success=True, tools_imported=0, message="The manifest has no ai_tools section")
@@ -199,27 +199,27 @@ def _read(entries: Sequence[Any]) -> tuple[list[DeclaredTool], list[str]]:
         if not isinstance(entry, Mapping) or not entry.get("name"):
             continue  # wire-facts 6.6: entries without a name are dropped
         try:
-            made = DeclaredTool.model_validate(dict(entry))
+            tool = DeclaredTool.model_validate(dict(entry))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             errors.append(f"{str(entry['name'])[:80]}: {place}: {first['msg']}")
         else:
-            good[made.name] = made
+            good[tool.name] = tool
     if len(entries) > _MOST_TOOLS:
         errors.append(f"There are more than {_MOST_TOOLS} tools")
     return list(good.values()), errors
 
 
 def put(
-    unit: Unit, listing: Listing, wanted: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
+    unit: Unit, listing: Listing, tools: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
 ) -> tuple[bool, int]:
     """Give a listing exactly these tools; returns whether anything changed, and how many were deactivated."""
     rows = unit.session.scalars(select(ListedTool).where(ListedTool.plugin_id == listing.id))
-    known = {row.tool_name: row for row in rows}
+    rows_by_name = {row.tool_name: row for row in rows}
     changed, gone = False, 0
-    for name, columns in wanted.items():
-        row = known.get(name)
+    for name, columns in tools.items():
+        row = rows_by_name.get(name)
         if row is None:
             row = ListedTool(id=str(uuid.uuid4()), plugin_id=listing.id, tool_name=name)
             unit.session.add(row)
@@ -227,8 +227,8 @@ def put(
             if getattr(row, column) != value:
                 setattr(row, column, value)
                 changed = True
-    for name, row in known.items():
-        if name not in wanted and row.active and not keep_others:
+    for name, row in rows_by_name.items():
+        if name not in tools and row.active and not keep_others:
             row.active = False
             gone += 1
     unit.session.flush()

@@ -52,21 +52,21 @@ async def add_wheel(caller: Caller, plugin_id: str, file: ReceivedFile) -> Listi
     """Read a wheel and store its metadata in the listing. Raises ListingNotFound, NotEditable, NotAWheel."""
     path = str(file.staged.path.absolute())
     try:
-        said: dict[str, Any] = await caller.platform.resource(WHEELS).call(
+        wheel: dict[str, Any] = await caller.platform.resource(WHEELS).call(
             _READ, path, file.filename, limits=_LIMITS, reach=Reach([path])
         )
     except ChildFailed as error:
         raise NotAWheel(f"The file can't be read as a wheel ({error.reason})") from None
-    if "problem" in said:
-        raise NotAWheel(f"The file is not a usable wheel: {said['problem']}")
-    found = {
+    if "problem" in wheel:
+        raise NotAWheel(f"The file is not a usable wheel: {wheel['problem']}")
+    record = {
         "filename": file.filename,
         "sha256": file.staged.sha256,
         "size_bytes": file.staged.size,
         "uploaded_at": utc_now().isoformat(),
-        **said,
+        **wheel,
     }
-    return await caller.platform.database.write(_keep, caller, plugin_id, found)
+    return await caller.platform.database.write(_keep, caller, plugin_id, record)
 
 
 def _check(listing: Listing) -> None:

@@ -19,11 +19,11 @@ def words(text: str) -> list[str]:
 
 def grams(text: str) -> set[str]:
     """All runs of three letters in each word, with a blank before and after it."""
-    found = set()
+    trigrams = set()
     for word in words(text):
         padded = f" {word} "
-        found |= {padded[at : at + 3] for at in range(len(padded) - 2)}
-    return found
+        trigrams |= {padded[at : at + 3] for at in range(len(padded) - 2)}
+    return trigrams
 
 
 def likeness(first: set[str], second: set[str]) -> float:

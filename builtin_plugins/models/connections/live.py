@@ -66,14 +66,14 @@ class LiveServers:
             await self._use([named for named in stored.connections if named.name not in fixed])
             self._models.defaults = stored.defaults
 
-    async def _use(self, wanted: list[NamedRuntime]) -> None:
+    async def _use(self, runtimes: list[NamedRuntime]) -> None:
         before, self._open = self._open, {}
-        for named in wanted:
-            known = before.pop(named.name, None)
-            if known is not None and known.named != named:
-                self._retire(known)
-                known = None
-            self._open[named.name] = known or await self._connect(named)
+        for named in runtimes:
+            connection = before.pop(named.name, None)
+            if connection is not None and connection.named != named:
+                self._retire(connection)
+                connection = None
+            self._open[named.name] = connection or await self._connect(named)
         for left in before.values():
             self._retire(left)
         self._models.servers = [*self._fixed, *(opened.server for opened in self._open.values())]

@@ -103,8 +103,8 @@ def _limits(settings: ModelsSettings, seconds: float | None) -> RuntimeLimits:
 def _runtime(
     client: OutgoingClient, url: str, key: SecretStr | None, kind: Kind, limits: RuntimeLimits
 ) -> ModelRuntime:
-    made = OllamaRuntime if kind == "ollama" else OpenAIRuntime
-    return made(client, url, api_key=key, limits=limits)
+    runtime = OllamaRuntime if kind == "ollama" else OpenAIRuntime
+    return runtime(client, url, api_key=key, limits=limits)
 
 
 async def _list(

@@ -90,24 +90,24 @@ def remove_connection(unit: Unit, caller: Caller, secrets: OwnerSecrets, name: s
     unit.session.delete(row)
     secrets.remove(unit, _OWNER, _secret(name), caller.origin)
     old = read_defaults(unit.session)
-    kept = (None if model and model.startswith(f"{name}/") else model for model in old)
-    _save_defaults(unit, caller, DefaultModels(*kept))
+    remaining = (None if model and model.startswith(f"{name}/") else model for model in old)
+    _save_defaults(unit, caller, DefaultModels(*remaining))
     audit(unit, "model_server.disconnected", "model_server", name, before=before, origin=caller.origin)
     unit.notify(CHANGED, name)
 
 
-def save_defaults(unit: Unit, caller: Caller, wanted: DefaultModels) -> None:
+def save_defaults(unit: Unit, caller: Caller, defaults: DefaultModels) -> None:
     """Replace the default models."""
-    _save_defaults(unit, caller, wanted)
+    _save_defaults(unit, caller, defaults)
     unit.notify(CHANGED, "")
 
 
-def _save_defaults(unit: Unit, caller: Caller, wanted: DefaultModels) -> None:
+def _save_defaults(unit: Unit, caller: Caller, defaults: DefaultModels) -> None:
     before = read_defaults(unit.session)
-    if before == wanted:
+    if before == defaults:
         return
     unit.session.execute(delete(DefaultModel))
-    chosen = {purpose: model for purpose, model in wanted._asdict().items() if model is not None}
+    chosen = {purpose: model for purpose, model in defaults._asdict().items() if model is not None}
     unit.session.add_all(DefaultModel(purpose=purpose, model=model) for purpose, model in chosen.items())
     unit.session.flush()
     audit(
@@ -116,7 +116,7 @@ def _save_defaults(unit: Unit, caller: Caller, wanted: DefaultModels) -> None:
         "model",
         "default",
         before=before._asdict(),
-        after=wanted._asdict(),
+        after=defaults._asdict(),
         origin=caller.origin,
     )
 

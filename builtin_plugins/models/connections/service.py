@@ -91,11 +91,11 @@ async def find_nearby(ctx: Context) -> NearbyServersOut:
     return NearbyServersOut(items=items)
 
 
-async def test_address(ctx: Context, wanted: ServerCheck) -> ServerTestOut:
+async def test_address(ctx: Context, body: ServerCheck) -> ServerTestOut:
     """What a server at an address shows. Raises the error of the step that failed."""
     _refuse_disabled(ctx)
-    test = await check_server(ctx.platform, wanted.url, wanted.key, kind=wanted.kind, model=wanted.model)
-    return _test_out(wanted.url, test)
+    test = await check_server(ctx.platform, body.url, body.key, kind=body.kind, model=body.model)
+    return _test_out(body.url, test)
 
 
 async def test_connection(ctx: Context, name: str) -> ServerTestOut:
@@ -107,7 +107,7 @@ async def test_connection(ctx: Context, name: str) -> ServerTestOut:
     return _test_out(server.url, test)
 
 
-async def connect(ctx: Context, name: str, wanted: ConnectionWanted) -> ConnectionOut:
+async def connect(ctx: Context, name: str, body: ConnectionWanted) -> ConnectionOut:
     """Test a server, then save it. Raises ConnectionFixed, and the error of the step that failed."""
     settings = ctx.settings_of(ModelsSettings)
     _refuse_disabled(ctx)
@@ -119,12 +119,12 @@ async def connect(ctx: Context, name: str, wanted: ConnectionWanted) -> Connecti
         )
     if name in {server.name for server in settings.named_runtimes()}:
         raise ConnectionFixed()
-    if wanted.default_model is not None and settings.answers_model is not None:
+    if body.default_model is not None and settings.answers_model is not None:
         raise DefaultFixed()
-    key = await _key(ctx, name, wanted)
-    test = await check_server(ctx.platform, wanted.url, key, kind=wanted.kind, model=wanted.default_model)
-    model = wanted.default_model or _first_model(ctx, name, test)
-    server = NamedRuntime(name, test.kind, wanted.url, key)
+    key = await _key(ctx, name, body)
+    test = await check_server(ctx.platform, body.url, key, kind=body.kind, model=body.default_model)
+    model = body.default_model or _first_model(ctx, name, test)
+    server = NamedRuntime(name, test.kind, body.url, key)
     await _write(ctx, save_connection, ctx.caller, ctx.resource(OWNER_SECRETS), server, model)
     items = (await list_connections(ctx)).items
     return next(item for item in items if item.name == name and item.origin == "saved")
@@ -146,14 +146,14 @@ async def show_defaults(ctx: Context) -> DefaultModelsOut:
     )
 
 
-async def set_defaults(ctx: Context, wanted: DefaultModelsWanted) -> DefaultModelsOut:
+async def set_defaults(ctx: Context, body: DefaultModelsWanted) -> DefaultModelsOut:
     """Replace the default models. Raises DefaultFixed, UnknownModel."""
     fixed = ctx.settings_of(ModelsSettings).answers_model
-    if fixed is not None and wanted.answers not in (None, fixed):
+    if fixed is not None and body.answers not in (None, fixed):
         raise DefaultFixed()
-    for model in {wanted.answers, wanted.helpers} - {None}:
+    for model in {body.answers, body.helpers} - {None}:
         await find(ctx.resource(MODELS), str(model))
-    await _write(ctx, save_defaults, ctx.caller, DefaultModels(wanted.answers, wanted.helpers))
+    await _write(ctx, save_defaults, ctx.caller, DefaultModels(body.answers, body.helpers))
     return await show_defaults(ctx)
 
 
@@ -166,12 +166,12 @@ async def _write(ctx: Context, function: Callable[..., None], *arguments: Any) -
     await ctx.resource(LIVE_SERVERS).refresh()
 
 
-async def _key(ctx: Context, name: str, wanted: ConnectionWanted) -> SecretStr | None:
+async def _key(ctx: Context, name: str, body: ConnectionWanted) -> SecretStr | None:
     """The key to use: the one sent, or the stored one if the server stays the same."""
-    if "key" in wanted.model_fields_set:
-        return wanted.key
+    if "key" in body.model_fields_set:
+        return body.key
     row = {row.name: row for row in await ctx.read(_rows)}.get(name)
-    if row is None or _origin(row.url) != _origin(wanted.url):
+    if row is None or _origin(row.url) != _origin(body.url):
         return None
     return await ctx.read(read_key, ctx.resource(OWNER_SECRETS), name)
 

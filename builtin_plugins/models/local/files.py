@@ -29,27 +29,27 @@ class ModelFile:
 
 def model_files(folder: Path, named: Mapping[str, Path]) -> dict[str, ModelFile]:
     """All model files by canonical name, named ones first; missing files are left out."""
-    found: dict[str, ModelFile] = {}
+    files: dict[str, ModelFile] = {}
     for name, path in [*((name, path) for name, path in named.items()), *_in(folder)]:
         try:
             facts = path.stat()
         except OSError:
             continue
-        made = ModelFile(name, path, facts.st_size, facts.st_mtime, path.parent == folder)
-        found.setdefault(canonical(name), made)
-    return found
+        file = ModelFile(name, path, facts.st_size, facts.st_mtime, path.parent == folder)
+        files.setdefault(canonical(name), file)
+    return files
 
 
-def named_files(given: str) -> dict[str, Path]:
+def named_files(text: str) -> dict[str, Path]:
     """The setting's ``name=/path/to.gguf`` or ``/path/to.gguf``, separated by commas. Raises ValueError."""
-    found: dict[str, Path] = {}
-    for entry in filter(None, (part.strip() for part in given.split(","))):
+    files: dict[str, Path] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
         name, equals, path = entry.rpartition("=")
         file = Path(path).expanduser()
         if not file.is_absolute() or file.suffix.lower() != _SUFFIX:
             raise ValueError(f"'{entry}' must be the absolute path of a .gguf file, with or without 'name='")
-        found[name if equals and name else _name(file)] = file
-    return found
+        files[name if equals and name else _name(file)] = file
+    return files
 
 
 def _in(folder: Path) -> Iterable[tuple[str, Path]]:

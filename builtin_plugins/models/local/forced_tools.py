@@ -28,19 +28,22 @@ def forced(request: inference.ChatRequest) -> inference.ChatRequest | None:
     functions = _functions(request, choice) if choice not in _FREE else []
     if not functions:
         return None
-    kept = {
+    options = {
         name: value
         for name, value in request.options.items()
         if name not in ("tool_choice", "parallel_tool_calls")
     }
     schema = {"anyOf": [_schema(function) for function in functions]}
-    wanted = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
-    told = {"role": "user", "content": _ASKING + "\n".join(json.dumps(function) for function in functions)}
+    response_format = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
+    instruction = {
+        "role": "user",
+        "content": _ASKING + "\n".join(json.dumps(function) for function in functions),
+    }
     return replace(
         request,
-        messages=[*request.messages, told],
+        messages=[*request.messages, instruction],
         tools=(),
-        options={**kept, "response_format": wanted},
+        options={**options, "response_format": response_format},
         stream=False,
     )
 
@@ -86,19 +89,19 @@ def _new_id() -> str:
 
 def _call(text: str) -> inference.ToolCallPart:
     try:
-        found = json.loads(text)
-        return inference.ToolCallPart(0, _new_id(), str(found["name"]), json.dumps(found["arguments"]))
+        call = json.loads(text)
+        return inference.ToolCallPart(0, _new_id(), str(call["name"]), json.dumps(call["arguments"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise AnswerMalformed("its call of a tool was cut off") from None
 
 
 def _functions(request: inference.ChatRequest, choice: Any) -> list[Mapping[str, Any]]:
-    given = [tool["function"] for tool in request.tools if isinstance(tool.get("function"), Mapping)]
+    functions = [tool["function"] for tool in request.tools if isinstance(tool.get("function"), Mapping)]
     named = None
     if isinstance(choice, Mapping):
         function = choice.get("function")
         named = function.get("name") if isinstance(function, Mapping) else ""
-    return [function for function in given if named is None or function.get("name") == named]
+    return [function for function in functions if named is None or function.get("name") == named]
 
 
 def _schema(function: Mapping[str, Any]) -> dict[str, Any]:

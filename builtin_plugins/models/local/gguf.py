@@ -26,28 +26,28 @@ def metadata(path: str) -> dict[str, Any]:
         version, _tensors, entries = struct.unpack("<IQQ", _exactly(file, 20))
         if version not in _VERSIONS or entries > _MOST_ENTRIES:
             raise ValueError("its version of GGUF is unknown")
-        found = {}
+        values = {}
         for _ in range(entries):
             key = _text(file)
             value = _value(file, _number(file, "<I"))
             if value is not None:
-                found[key] = value
-        return found
+                values[key] = value
+        return values
 
 
 def describe(path: str) -> dict[str, Any]:
     """What people want to know about the file, in plain values; unknown ones are left out."""
-    known = metadata(path)
-    architecture = str(known.get("general.architecture", ""))
+    values = metadata(path)
+    architecture = str(values.get("general.architecture", ""))
     facts = {
-        "name": known.get("general.name"),
+        "name": values.get("general.name"),
         "family": architecture or None,
-        "parameter_size": known.get("general.size_label"),
-        "context_length": known.get(f"{architecture}.context_length"),
-        "embedding_length": known.get(f"{architecture}.embedding_length"),
-        "licence": known.get("general.license"),
-        "pooling": known.get(f"{architecture}.pooling_type"),
-        "chat": "tokenizer.chat_template" in known,
+        "parameter_size": values.get("general.size_label"),
+        "context_length": values.get(f"{architecture}.context_length"),
+        "embedding_length": values.get(f"{architecture}.embedding_length"),
+        "licence": values.get("general.license"),
+        "pooling": values.get(f"{architecture}.pooling_type"),
+        "chat": "tokenizer.chat_template" in values,
     }
     return {
         key: value[:500] if isinstance(value, str) else value
@@ -93,7 +93,7 @@ def _number(file: BinaryIO, form: str) -> Any:
 
 
 def _exactly(file: BinaryIO, count: int) -> bytes:
-    found = file.read(count)
-    if len(found) != count:
+    data = file.read(count)
+    if len(data) != count:
         raise ValueError("it ends too early")
-    return found
+    return data

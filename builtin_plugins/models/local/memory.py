@@ -14,5 +14,5 @@ def available_mb() -> int | None:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    found = next((line for line in lines if line.startswith("MemAvailable:")), None)
-    return None if found is None else int(found.split()[1]) // 1024
+    available = next((line for line in lines if line.startswith("MemAvailable:")), None)
+    return None if available is None else int(available.split()[1]) // 1024

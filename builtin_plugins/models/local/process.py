@@ -97,7 +97,7 @@ class ModelProcess:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="platform-model-"))
         ready = Path(folder) / "ready"
         os.mkfifo(ready, 0o600)
-        wanted = ServerOptions(
+        options = ServerOptions(
             path=str(self.file.path),
             name=self.file.name,
             key=key,
@@ -110,11 +110,11 @@ class ModelProcess:
         running = children.run(
             command,
             limits=self._limits(),
-            source=json.dumps(wanted).encode(),
+            source=json.dumps(options).encode(),
             environment={"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
         )
         self._child = asyncio.create_task(running, name=f"local model {self.file.name}")
-        self._child.add_done_callback(_seen)
+        self._child.add_done_callback(_retrieve_outcome)
         return await self._address(ready, self._child, serving.load_seconds)
 
     async def _address(self, ready: Path, child: asyncio.Task[bytes], seconds: float) -> str:
@@ -153,7 +153,7 @@ class ModelProcess:
         return ChildLimits(weights + beside, cpu_seconds=_WITHOUT_END, wall_seconds=_WITHOUT_END)
 
 
-def _seen(child: asyncio.Task[bytes]) -> None:
+def _retrieve_outcome(child: asyncio.Task[bytes]) -> None:
     """Fetch the task's outcome, so that asyncio reports no unawaited error."""
     if not child.cancelled() and (error := child.exception()) is not None:
         log.info("a local model's process ended: %s", error)

@@ -20,7 +20,7 @@ from builtin_plugins.models.runtimes.errors import RuntimeObjects
 Json = dict[str, Any]
 
 # Parameters of OpenAI and Ollama; llama.cpp's own, such as `grammar`, are left out.
-_KNOWN: Final = frozenset(
+_SUPPORTED: Final = frozenset(
     {
         *("temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"),
         *("max_tokens", "max_completion_tokens", "num_predict"),
@@ -45,15 +45,15 @@ def checked_options(options: Mapping[str, Any], tools: Sequence[Mapping[str, Any
 
     Raises RuntimeObjects for one that would stall or end the process.
     """
-    kept = {name: value for name, value in options.items() if name in _KNOWN}
+    allowed = {name: value for name, value in options.items() if name in _SUPPORTED}
     for name, most in _MOST.items():
-        value = kept.get(name)
+        value = allowed.get(name)
         if isinstance(value, int | float) and value > most:
             raise RuntimeObjects(400, f"'{name}' may be at most {most}")
     if isinstance(inner := options.get("options"), Mapping):  # where Ollama has them
-        kept["options"] = checked_options(inner)
-    _check_forms([kept.get("response_format"), *tools])
-    return kept
+        allowed["options"] = checked_options(inner)
+    _check_forms([allowed.get("response_format"), *tools])
+    return allowed
 
 
 def checked_chat(request: inference.ChatRequest) -> inference.ChatRequest:
@@ -77,7 +77,9 @@ def _check_forms(forms: Sequence[Any]) -> None:
     while rest:
         part = rest.pop()
         if isinstance(part, Mapping):
-            choices += sum(len(found) for name in _CHOICES if isinstance(found := part.get(name), list))
+            choices += sum(
+                len(alternatives) for name in _CHOICES if isinstance(alternatives := part.get(name), list)
+            )
             _check_pattern(part.get("pattern"))
             rest += part.values()
         elif isinstance(part, list):

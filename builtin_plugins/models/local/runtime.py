@@ -135,8 +135,12 @@ class LocalRuntime:
         """See `ModelRuntime`. A tool call that the client requires is forced by grammar."""
         request = checked_chat(request)
         async with self._use(model) as runtime:
-            wanted = forced(request)
-            events = runtime.chat(request, model) if wanted is None else forced_call(runtime, wanted, model)
+            forced_request = forced(request)
+            events = (
+                runtime.chat(request, model)
+                if forced_request is None
+                else forced_call(runtime, forced_request, model)
+            )
             async with aclosing(events):
                 async for event in events:
                     yield event
@@ -207,14 +211,14 @@ class LocalRuntime:
             if not self.knows(model):
                 await self.look()
             file, key = self._file(model), canonical(model)
-            found = self._running.get(key)
-            if found is not None and (found.has_ended or (found.file != file and not found.users)):
+            process = self._running.get(key)
+            if process is not None and (process.has_ended or (process.file != file and not process.users)):
                 await self._replace(key)
-                found = None
-            if found is None:
-                found = await self._load(key, file)
-            found.users += 1
-            return found
+                process = None
+            if process is None:
+                process = await self._load(key, file)
+            process.users += 1
+            return process
 
     async def _replace(self, key: str) -> None:
         """Remove it to make room for another of its name; if it has users, the last of them stops it."""
@@ -229,18 +233,18 @@ class LocalRuntime:
         if self._is_unusable(file):
             raise LocalModelUnusable(file.name)
         await self._make_room(file)
-        self._loading, made = file.name, ModelProcess(file)
+        self._loading, process = file.name, ModelProcess(file)
         try:
             started = time.perf_counter()
-            await made.start(self._platform, self._children, self._serving, self._calls)
+            await process.start(self._platform, self._children, self._serving, self._calls)
             log.info("the local model '%s' is loaded (%.1f s)", file.name, time.perf_counter() - started)
         except LocalModelUnusable:
             self._unusable[file.path] = (file.size, file.modified)
             raise
         finally:
             self._loading = None
-        self._running[key] = made
-        return made
+        self._running[key] = process
+        return process
 
     async def _make_room(self, file: ModelFile) -> None:
         """Unload other models once they have finished their answers. Raises LocalMemoryShort."""

@@ -99,17 +99,17 @@ class OllamaRuntime:
     async def models(self) -> list[ModelInfo]:
         """/api/tags."""
         answer = await self._http.json("GET", "/api/tags")
-        found = answer.get("models")
-        if not isinstance(found, list):
+        items = answer.get("models")
+        if not isinstance(items, list):
             raise AnswerMalformed("it should list models")
-        return usable(_info(item) for item in found if isinstance(item, dict))
+        return usable(_info(item) for item in items if isinstance(item, dict))
 
     async def describe(self, model: str) -> ModelDetails:
         """/api/show."""
         details = await self._http.json("POST", "/api/show", {"model": model}, model=model)
         capabilities = details.get("capabilities")
-        known = capabilities if isinstance(capabilities, list) else []
-        return ModelDetails(id=model, details=details, capabilities=tuple(map(str, known)))
+        names = capabilities if isinstance(capabilities, list) else []
+        return ModelDetails(id=model, details=details, capabilities=tuple(map(str, names)))
 
     async def healthy(self) -> bool:
         """/api/version, which touches no model; compatible servers may only have /api/tags."""
@@ -134,8 +134,8 @@ class OllamaRuntime:
     def _chat(self, request: GenerationRequest, *, stream: bool) -> Json:
         extra = dict(request.options)
         top_level = {name: extra.pop(name) for name in _TOP_LEVEL & extra.keys()}
-        if (wanted := format_of(extra.pop("response_format", None))) is not None:
-            top_level.setdefault("format", wanted)
+        if (format_ := format_of(extra.pop("response_format", None))) is not None:
+            top_level.setdefault("format", format_)
         return {
             **top_level,
             "model": request.model,
@@ -215,12 +215,12 @@ def _content(part: Mapping[str, Any]) -> str:
     return content or ""
 
 
-def _generated(text: str, last: Mapping[str, Any], asked: str) -> inference.Completion:
+def _generated(text: str, last: Mapping[str, Any], requested_model: str) -> inference.Completion:
     model, reason = last.get("model"), last.get("done_reason")
     return inference.Completion(
         text=text,
         tokens_used=_tokens(last),
-        model=model if isinstance(model, str) and model else asked,
+        model=model if isinstance(model, str) and model else requested_model,
         finish_reason=reason if isinstance(reason, str) else None,
         output_tokens=written if is_count(written := last.get("eval_count")) else None,
     )
@@ -229,8 +229,8 @@ def _generated(text: str, last: Mapping[str, Any], asked: str) -> inference.Comp
 def _tokens(last: Mapping[str, Any]) -> int | None:
     """Ollama omits a counter that is 0, as for a fully cached prompt."""
     counts = [last.get("prompt_eval_count"), last.get("eval_count")]
-    known = [count for count in counts if is_count(count)]
-    return sum(known) if known else None
+    present = [count for count in counts if is_count(count)]
+    return sum(present) if present else None
 
 
 def _text(value: object) -> str | None:

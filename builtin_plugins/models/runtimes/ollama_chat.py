@@ -20,10 +20,10 @@ _SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_pe
 
 def chat_body(request: inference.ChatRequest, model: str, context_tokens: int | None) -> Json:
     """The body of /api/chat for a chat."""
-    given = request.options
-    inner = given.get("options")
-    options: Json = {name: given[name] for name in _SAME & given.keys() if given[name] is not None}
-    limit = given.get("max_completion_tokens") or given.get("max_tokens")
+    sent = request.options
+    inner = sent.get("options")
+    options: Json = {name: sent[name] for name in _SAME & sent.keys() if sent[name] is not None}
+    limit = sent.get("max_completion_tokens") or sent.get("max_tokens")
     if limit is not None:
         options["num_predict"] = limit
     if context_tokens is not None:
@@ -31,38 +31,38 @@ def chat_body(request: inference.ChatRequest, model: str, context_tokens: int | 
     options |= inner if isinstance(inner, Mapping) else {}
     names = _called_names(request.messages)
     body: Json = {
-        **{name: given[name] for name in _TOP_LEVEL & given.keys()},
+        **{name: sent[name] for name in _TOP_LEVEL & sent.keys()},
         "model": model,
         "messages": [_message(message, names) for message in request.messages],
         "stream": request.stream,
         "options": options,
     }
-    if (wanted := format_of(given.get("response_format"))) is not None:
-        body.setdefault("format", wanted)
-    if request.tools and given.get("tool_choice") != "none":
+    if (format_ := format_of(sent.get("response_format"))) is not None:
+        body.setdefault("format", format_)
+    if request.tools and sent.get("tool_choice") != "none":
         body["tools"] = list(request.tools)
     return body
 
 
-def format_of(wanted: object) -> Any:
+def format_of(response_format: object) -> Any:
     """OpenAI's ``response_format`` as Ollama's ``format``; None for plain text."""
-    if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
+    if not isinstance(response_format, Mapping) or response_format.get("type") == "text":
         return None
-    schema = wanted.get("json_schema")
+    schema = response_format.get("json_schema")
     return schema.get("schema", "json") if isinstance(schema, Mapping) else "json"
 
 
 def _called_names(messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The called functions by call id: OpenAI's clients send a result with only the id."""
-    found = {}
-    for call in (call for message in messages for call in _given_calls(message)):
+    names = {}
+    for call in (call for message in messages for call in _calls_of(message)):
         function = call.get("function")
         if isinstance(function, Mapping):
-            found[str(call.get("id"))] = str(function.get("name", ""))
-    return found
+            names[str(call.get("id"))] = str(function.get("name", ""))
+    return names
 
 
-def _given_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     calls = message.get("tool_calls")
     return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, Sequence) else []
 
@@ -70,16 +70,16 @@ def _given_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _message(message: Mapping[str, Any], names: Mapping[str, str]) -> Json:
     role = message.get("role")
     text, images = _content(message.get("content"))
-    made: Json = {"role": "system" if role == "developer" else role, "content": text}
+    converted: Json = {"role": "system" if role == "developer" else role, "content": text}
     if images:
-        made["images"] = images
-    if calls := _given_calls(message):
-        made["tool_calls"] = [_given_call(call) for call in calls]
+        converted["images"] = images
+    if calls := _calls_of(message):
+        converted["tool_calls"] = [_function_call(call) for call in calls]
     if role == "tool":
         called = names.get(str(message.get("tool_call_id")))
         if name := message.get("name") or message.get("tool_name") or called:
-            made["tool_name"] = name
-    return made
+            converted["tool_name"] = name
+    return converted
 
 
 def _content(content: object) -> tuple[str, list[str]]:
@@ -92,23 +92,23 @@ def _content(content: object) -> tuple[str, list[str]]:
     return text, [str(url.get("url", "")).rpartition("base64,")[2] for url in urls]
 
 
-def _given_call(call: Mapping[str, Any]) -> Json:
+def _function_call(call: Mapping[str, Any]) -> Json:
     function = call.get("function")
-    said = function if isinstance(function, Mapping) else {}
-    arguments = said.get("arguments")
+    fields = function if isinstance(function, Mapping) else {}
+    arguments = fields.get("arguments")
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
         except (ValueError, RecursionError):
             arguments = {}
-    return {"function": {"name": said.get("name", ""), "arguments": arguments or {}}}
+    return {"function": {"name": fields.get("name", ""), "arguments": arguments or {}}}
 
 
 class OllamaChatReader:
     """Reads the parts of one turn, and the statistics in the last one."""
 
-    def __init__(self, asked: str) -> None:
-        self._asked = asked
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._calls = 0
         self._logprobs: list[Json] = []
 
@@ -131,10 +131,10 @@ class OllamaChatReader:
         """The end of the turn, from its last part."""
         model, reason = last.get("model"), last.get("done_reason")
         prompt, completion = last.get("prompt_eval_count"), last.get("eval_count")
-        said = reason if isinstance(reason, str) and reason else "stop"
+        finish = reason if isinstance(reason, str) and reason else "stop"
         return inference.ChatEnd(
-            model if isinstance(model, str) and model else self._asked,
-            "tool_calls" if self._calls and said == "stop" else said,
+            model if isinstance(model, str) and model else self._model,
+            "tool_calls" if self._calls and finish == "stop" else finish,
             prompt if is_count(prompt) else None,
             completion if is_count(completion) else None,
             self._logprobs,
@@ -142,9 +142,9 @@ class OllamaChatReader:
 
     def _call(self, call: Mapping[str, Any]) -> inference.ToolCallPart:
         function = call.get("function")
-        said = function if isinstance(function, dict) else {}
+        fields = function if isinstance(function, dict) else {}
         index, self._calls = self._calls, self._calls + 1
-        arguments = said.get("arguments")
+        arguments = fields.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
         name = str(call.get("id") or f"call_{secrets.token_hex(8)}")
-        return inference.ToolCallPart(index, name, str(said.get("name") or ""), text)
+        return inference.ToolCallPart(index, name, str(fields.get("name") or ""), text)

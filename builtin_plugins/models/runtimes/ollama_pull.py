@@ -19,8 +19,8 @@ class PullTally:
         """How far the pull is after this line."""
         digest, total, completed = part.get("digest"), part.get("total"), part.get("completed")
         if isinstance(digest, str) and is_count(total):
-            known = self._files.get(digest, (0, 0))[0]
-            self._files[digest] = (completed if is_count(completed) else known, total)
+            before = self._files.get(digest, (0, 0))[0]
+            self._files[digest] = (completed if is_count(completed) else before, total)
         stage = str(part.get("status") or "")
         done = sum(completed for completed, _ in self._files.values())
         return PullProgress(

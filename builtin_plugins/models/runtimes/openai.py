@@ -105,10 +105,10 @@ class OpenAIRuntime:
     async def models(self) -> list[ModelInfo]:
         """/v1/models, which has little more than ids."""
         answer = await self._http.json("GET", "/v1/models")
-        found = answer.get("data")
-        if not isinstance(found, list):
+        items = answer.get("data")
+        if not isinstance(items, list):
             raise AnswerMalformed("it should list models")
-        return usable(ModelInfo(id=str(item.get("id") or "")) for item in found if isinstance(item, dict))
+        return usable(ModelInfo(id=str(item.get("id") or "")) for item in items if isinstance(item, dict))
 
     async def describe(self, model: str) -> ModelDetails:
         """/v1/models/{model}."""
@@ -151,8 +151,8 @@ class OpenAIRuntime:
 class _Tally:
     """What an answer's chunks report besides text: usage, tool calls, the finish reason."""
 
-    def __init__(self, asked: str) -> None:
-        self._model = asked
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._tokens: int | None = None
         self._output: int | None = None
         self._reason: str | None = None
@@ -225,8 +225,8 @@ def _tokens(usage: object) -> int | None:
     if is_count(total := usage.get("total_tokens")):
         return total
     parts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
-    known = [count for count in parts if is_count(count)]
-    return sum(known) if known else None
+    present = [count for count in parts if is_count(count)]
+    return sum(present) if present else None
 
 
 def _output(usage: Mapping[str, Any]) -> int | None:

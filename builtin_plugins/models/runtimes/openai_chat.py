@@ -41,8 +41,8 @@ def _without(options: Mapping[str, Any], names: Set[str]) -> Json:
 class OpenAIChatReader:
     """Reads the answers of one turn, streamed or whole, including what they report besides text."""
 
-    def __init__(self, asked: str) -> None:
-        self._model = asked
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._reason = ""
         self._calls = _ToolCalls()
         self._usage: Mapping[str, Any] = {}
@@ -62,8 +62,8 @@ class OpenAIChatReader:
             return
         if isinstance(reason := choice.get("finish_reason"), str):
             self._reason = reason
-        if isinstance(told := choice.get("logprobs"), dict):
-            self._logprobs += logprobs_of(told.get("content"))
+        if isinstance(logprobs := choice.get("logprobs"), dict):
+            self._logprobs += logprobs_of(logprobs.get("content"))
         message = choice.get(part)
         if isinstance(message, dict):
             yield from self._message(message)
@@ -127,23 +127,23 @@ class _ToolCalls:
     def read(self, call: Mapping[str, Any], place: int) -> inference.ToolCallPart:
         """A piece of a call, with the call's number; `place` is the piece's in its list."""
         function = call.get("function")
-        said = function if isinstance(function, dict) else {}
-        index, call_id, name = call.get("index"), str(call.get("id") or ""), str(said.get("name") or "")
-        known = self._find(index if is_count(index) else place, call_id, name)
-        arguments = _json_text(said.get("arguments"))
-        known.id, known.name = known.id or call_id, known.name or name
-        known.arguments += arguments
-        return inference.ToolCallPart(known.number, call_id, name, arguments)
+        fields = function if isinstance(function, dict) else {}
+        index, call_id, name = call.get("index"), str(call.get("id") or ""), str(fields.get("name") or "")
+        current = self._find(index if is_count(index) else place, call_id, name)
+        arguments = _json_text(fields.get("arguments"))
+        current.id, current.name = current.id or call_id, current.name or name
+        current.arguments += arguments
+        return inference.ToolCallPart(current.number, call_id, name, arguments)
 
     def _find(self, index: int, call_id: str, name: str) -> _ToolCall:
-        known = self._by_id.get(call_id) or self._latest.get(index)
-        if known is None or known.is_another(call_id, name):
-            known = _ToolCall(self.count)
+        current = self._by_id.get(call_id) or self._latest.get(index)
+        if current is None or current.is_another(call_id, name):
+            current = _ToolCall(self.count)
             self.count += 1
-        self._latest[index] = known
+        self._latest[index] = current
         if call_id:
-            self._by_id[call_id] = known
-        return known
+            self._by_id[call_id] = current
+        return current
 
 
 def _json_text(arguments: object) -> str:

@@ -144,8 +144,8 @@ class RuntimeTransport:
         body = await _error_body(reply)
         if reply.status == 404 and model and self._names_unknown_model(body):
             return RuntimeLacksModel(model)
-        if chat and reply.status in _OBJECTIONS and (said := _objection(body)):
-            return RuntimeObjects(reply.status, said)
+        if chat and reply.status in _OBJECTIONS and (message := _objection(body)):
+            return RuntimeObjects(reply.status, message)
         after = reply.headers.get("Retry-After", "")
         return refused(reply.status, int(after) if after.isascii() and after.isdigit() else None)
 
@@ -164,8 +164,8 @@ def authorization(api_key: SecretStr | str | None) -> dict[str, str]:
 def _objection(body: object) -> str:
     """The message of an error object, in one line."""
     error = body.get("error", body) if isinstance(body, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    return " ".join(said.split())[:_LONGEST_OBJECTION] if isinstance(said, str) else ""
+    message = error.get("message") if isinstance(error, dict) else error
+    return " ".join(message.split())[:_LONGEST_OBJECTION] if isinstance(message, str) else ""
 
 
 async def _error_body(reply: OutgoingReply) -> object:

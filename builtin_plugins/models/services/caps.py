@@ -21,16 +21,16 @@ def capped_options(options: Mapping[str, Any], rule: ModelLimits, *, add: bool =
 
     Those that a server might take for others are left out: servers written in Go read names in any case.
     """
-    kept = {name: value for name, value in options.items() if name.isascii() and name == name.lower()}
-    if isinstance(inner := kept.get("options"), Mapping):  # where Ollama has them
-        kept["options"] = capped_options(inner, rule)
+    safe_options = {name: value for name, value in options.items() if name.isascii() and name == name.lower()}
+    if isinstance(inner := safe_options.get("options"), Mapping):  # where Ollama has them
+        safe_options["options"] = capped_options(inner, rule)
     if rule.max_tokens is None:
-        return kept
-    bounded = _bounded_wishes(kept, rule.max_tokens)
+        return safe_options
+    bounded = _bounded_wishes(safe_options, rule.max_tokens)
     added = {} if bounded or not add else {"max_tokens": rule.max_tokens}
     if isinstance(inner, Mapping) and added:  # which takes precedence over them
         added["max_tokens"] = min([rule.max_tokens, *_bounded_wishes(inner, rule.max_tokens).values()])
-    return {**added, **kept, **bounded}
+    return {**added, **safe_options, **bounded}
 
 
 def _bounded_wishes(options: Mapping[str, Any], most: int) -> dict[str, int]:

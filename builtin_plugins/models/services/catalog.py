@@ -34,14 +34,14 @@ async def list_models(ctx: Context, query: PageQuery) -> ModelPage:
     await asyncio.gather(*(configured.look(_FRESH) for configured in models.servers))
     if models.servers and all(server.failed for server in models.servers) and not models.local.has_files:
         raise Unavailable("Can't list models: no model runtime answers; check that it is running")
-    found: dict[str, ModelOut] = {}
+    models_by_name: dict[str, ModelOut] = {}
     for configured in models.all:
         for info in await configured.look(_FRESH):
-            found.setdefault(canonical(info.id), _model_out(models, configured, info))
-    page = list(found.values())[query.offset : query.offset + query.limit]
+            models_by_name.setdefault(canonical(info.id), _model_out(models, configured, info))
+    page = list(models_by_name.values())[query.offset : query.offset + query.limit]
     return ModelPage(
         items=page,
-        total=len(found),
+        total=len(models_by_name),
         limit=query.limit,
         offset=query.offset,
         data=[OpenAIModel(id=item.id, owned_by=item.runtime) for item in page],
@@ -98,19 +98,21 @@ async def find(models: Models, model_id: str) -> tuple[Configured, ModelInfo]:
     prefix, slash, rest = model_id.partition("/")
     names = {configured.name for configured in models.all}
     for configured in models.all:
-        wanted = {canonical(model_id)}
+        names_of_model = {canonical(model_id)}
         if slash and prefix in names:
-            wanted |= {canonical(rest)} if prefix == configured.name else set()
-        found = _among(await configured.look(_FRESH), wanted) or _among(await configured.look(), wanted)
-        if found is not None and not configured.failed:
-            return configured, found
+            names_of_model |= {canonical(rest)} if prefix == configured.name else set()
+        info = _among(await configured.look(_FRESH), names_of_model) or _among(
+            await configured.look(), names_of_model
+        )
+        if info is not None and not configured.failed:
+            return configured, info
     if any(configured.failed for configured in models.servers):
         raise RuntimeUnreachable()
     raise UnknownModel(f"No model '{model_id}'")
 
 
-def _among(listed: Sequence[ModelInfo], wanted: set[str]) -> ModelInfo | None:
-    return next((info for info in listed if canonical(info.id) in wanted), None)
+def _among(listed: Sequence[ModelInfo], names: set[str]) -> ModelInfo | None:
+    return next((info for info in listed if canonical(info.id) in names), None)
 
 
 async def _delete(runtime: object, model: str) -> None:

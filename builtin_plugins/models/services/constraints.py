@@ -15,12 +15,12 @@ from builtin_plugins.models.services.rules import CHANGED
 from kernel.sdk import Account, Caller, Context, Unit, audit, utc_now
 
 
-async def change(ctx: Context, model_id: str, wanted: Constraints) -> ConstraintsOut:
+async def change(ctx: Context, model_id: str, body: Constraints) -> ConstraintsOut:
     """Replace the limits on a model. Raises UnknownModel for one that neither a runtime nor a plugin has."""
-    known = await _is_a_plugins(ctx, model_id)
-    model = canonical(model_id if known else await _of_a_runtime(ctx, model_id))
-    await ctx.write(_change, ctx.caller, model, wanted)
-    return ConstraintsOut(model=model, **wanted.model_dump())
+    is_of_plugin = await _is_a_plugins(ctx, model_id)
+    model = canonical(model_id if is_of_plugin else await _of_a_runtime(ctx, model_id))
+    await ctx.write(_change, ctx.caller, model, body)
+    return ConstraintsOut(model=model, **body.model_dump())
 
 
 async def show(ctx: Context, model_id: str) -> ConstraintsOut:
@@ -40,16 +40,16 @@ async def _of_a_runtime(ctx: Context, model_id: str) -> str:
     return info.id
 
 
-def _change(unit: Unit, caller: Caller, model: str, wanted: Constraints) -> None:
+def _change(unit: Unit, caller: Caller, model: str, body: Constraints) -> None:
     before = _read(unit.session, model)
     row = unit.session.get(ModelRule, model)
     if row is None:
         row = ModelRule(model=model)
         unit.session.add(row)
-    row.rate_limit, row.max_tokens = wanted.rate_limit, wanted.max_tokens
-    row.allowed_users, row.allowed_roles = list(wanted.allowed_users), list(wanted.allowed_roles)
+    row.rate_limit, row.max_tokens = body.rate_limit, body.max_tokens
+    row.allowed_users, row.allowed_roles = list(body.allowed_users), list(body.allowed_roles)
     row.changed_at = utc_now()
-    after = wanted.model_dump(include=set(before))
+    after = body.model_dump(include=set(before))
     audit(unit, "model.constrained", "model", model, before=before, after=after, origin=caller.origin)
     unit.notify(CHANGED, model)
 

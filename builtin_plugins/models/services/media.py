@@ -27,7 +27,7 @@ def _addresses(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
                     yield from _values(value, "url") or [None] if isinstance(value, Mapping) else [value]
 
 
-def _values(given: Mapping[str, Any], name: str) -> list[Any]:
+def _values(fields: Mapping[str, Any], name: str) -> list[Any]:
     """The values of names that end so; servers written in Go read names in any case."""
-    found = (value for key, value in given.items() if key.lower().endswith(name))
-    return [value for value in found if value is not None]
+    values = (value for key, value in fields.items() if key.lower().endswith(name))
+    return [value for value in values if value is not None]

@@ -20,13 +20,13 @@ async def show(ctx: Context, model_id: str, days: int) -> MetricsOut:
     await ctx.resource(MODELS).usage.flush()
     since = utc_now().date() - timedelta(days=days - 1)
     rows = await ctx.read(_rows, canonical(model_id), since)
-    shown = [_use_out(row) for row in rows]
+    uses = [_use_out(row) for row in rows]
     return MetricsOut(
         model=canonical(model_id),
-        days=shown,
-        calls=sum(row.calls for row in shown),
-        errors=sum(row.errors for row in shown),
-        tokens=sum(row.tokens for row in shown),
+        days=uses,
+        calls=sum(row.calls for row in uses),
+        errors=sum(row.errors for row in uses),
+        tokens=sum(row.tokens for row in uses),
     )
 
 

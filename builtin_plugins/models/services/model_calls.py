@@ -107,7 +107,7 @@ class Configured:
         """The name under which its last list had that model."""
         return next((info.id for info in self.listed if canonical(info.id) == canonical(model)), None)
 
-    def known(self, model: str) -> str | None:
+    def listed_name(self, model: str) -> str | None:
         """The name if it lists that model; None for what may be arbitrary text."""
         return model if self.lists(model) else None
 
@@ -199,7 +199,7 @@ class Models:
             options=capped_options(options, rule),
         )
         started, tokens, failed = time.perf_counter(), None, True
-        span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
+        span = begin_chat(self._tracing, chosen.listed_name(name), chosen.kind)
         try:
             characters = Characters()
             async with aclosing(inside(span, _stream(chosen.runtime, request))) as stream:
@@ -234,11 +234,11 @@ class Models:
             refuse_addresses(request.messages)
         chosen, name = await self.choose(request.model or self.default_model)
         rule = await self.rules.admit(name)
-        asked = replace(request, model=name, options=capped_options(request.options, rule, add=True))
+        admitted = replace(request, model=name, options=capped_options(request.options, rule, add=True))
         started, tokens, failed = time.perf_counter(), None, True
-        span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
+        span = begin_chat(self._tracing, chosen.listed_name(name), chosen.kind)
         try:
-            turn = inside(span, chosen.runtime.chat(asked, name))
+            turn = inside(span, chosen.runtime.chat(admitted, name))
             async with aclosing(_whole_characters(turn)) as events:
                 async for event in events:
                     if isinstance(event, inference.ChatEnd):
@@ -273,7 +273,7 @@ class Models:
         await self.rules.admit(name)
         started = time.perf_counter()
         try:
-            with embedding_span(self._tracing, chosen.known(name), chosen.kind) as span:
+            with embedding_span(self._tracing, chosen.listed_name(name), chosen.kind) as span:
                 vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
                 note_embedded(span, name)
         except RuntimeLacksModel:
@@ -328,11 +328,11 @@ class Models:
 
 async def _whole_characters(events: inference.ChatEvents) -> inference.ChatEvents:
     """The same without halves of characters, which no answer could contain."""
-    said, thought = Characters(), Characters()
+    spoken, thought = Characters(), Characters()
     async with aclosing(events):
         async for event in events:
             if isinstance(event, str):
-                if text := said.feed(event):
+                if text := spoken.feed(event):
                     yield text
             elif isinstance(event, inference.Thought):
                 if text := thought.feed(event.text):
@@ -340,7 +340,7 @@ async def _whole_characters(events: inference.ChatEvents) -> inference.ChatEvent
             elif isinstance(event, inference.ToolCallPart):
                 yield replace(event, name=mended(event.name), arguments=mended(event.arguments))
             else:
-                if rest := said.close():
+                if rest := spoken.close():
                     yield rest
                 yield event
 
@@ -370,8 +370,8 @@ def embeds(model: str) -> bool:
 
 
 def _sum(end: inference.ChatEnd) -> int | None:
-    known = [count for count in (end.prompt_tokens, end.completion_tokens) if count is not None]
-    return sum(known) if known else None
+    counts = [count for count in (end.prompt_tokens, end.completion_tokens) if count is not None]
+    return sum(counts) if counts else None
 
 
 MODELS: ResourceKey[Models] = ResourceKey("models")

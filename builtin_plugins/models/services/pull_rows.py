@@ -22,13 +22,13 @@ def request(unit: Unit, model: str, runtime: str, account_id: int | None) -> Pul
     """A pull of the model: the current one, or a new one at the end of the queue."""
     unit.lock(_LOCK)
     same = select(Pull).where(Pull.model == model, Pull.runtime == runtime, Pull.status.in_(UNDER_WAY))
-    found = unit.session.scalar(same)
-    if found is None:
-        found = Pull(id=str(uuid.uuid4()), model=model, runtime=runtime, requested_by=account_id)
-        unit.session.add(found)
+    pull = unit.session.scalar(same)
+    if pull is None:
+        pull = Pull(id=str(uuid.uuid4()), model=model, runtime=runtime, requested_by=account_id)
+        unit.session.add(pull)
         unit.session.flush()
-        unit.notify(CHANGED, found.id)
-    return found
+        unit.notify(CHANGED, pull.id)
+    return pull
 
 
 def start_next(unit: Unit, limit: int, job: LongJob[Any], payload: Callable[..., BaseModel]) -> None:
@@ -38,8 +38,8 @@ def start_next(unit: Unit, limit: int, job: LongJob[Any], payload: Callable[...,
     waiting = select(Pull).where(Pull.status == "queued").order_by(Pull.created_at, Pull.id)
     for row in unit.session.scalars(waiting.limit(max(0, limit - running))).all():
         row.status = "running"
-        wanted = payload(pull_id=row.id, model=row.model, runtime=row.runtime)
-        unit.enqueue(job, wanted, job_id=row.id, owner_id=row.requested_by)
+        arguments = payload(pull_id=row.id, model=row.model, runtime=row.runtime)
+        unit.enqueue(job, arguments, job_id=row.id, owner_id=row.requested_by)
         unit.notify(CHANGED, row.id)
 
 

@@ -98,12 +98,12 @@ def _store(settings: ModelsSettings) -> Path | None:
 
 
 async def _runtime(platform: Platform, name: str) -> Configured:
-    if (known := _find(platform, name)) is None:  # connected a moment ago, maybe
+    if (configured := _find(platform, name)) is None:  # connected a moment ago, maybe
         await platform.resource(LIVE_SERVERS).refresh()
-        known = _find(platform, name)
-    if known is None:
+        configured = _find(platform, name)
+    if configured is None:
         raise JobFailed(f"The model runtime '{name}' is no longer configured")
-    return known
+    return configured
 
 
 def _find(platform: Platform, name: str) -> Configured | None:

@@ -41,15 +41,15 @@ class Rules:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._known: LiveCache[str, ModelLimits] = LiveCache(self._read, _MOST_AGE, 1_000)
-        platform.notices.listen(CHANGED, lambda model: self._known.invalidate(alias(model)))
+        self._cache: LiveCache[str, ModelLimits] = LiveCache(self._read, _MOST_AGE, 1_000)
+        platform.notices.listen(CHANGED, lambda model: self._cache.invalidate(alias(model)))
 
     async def admit(self, model: str) -> ModelLimits:
         """The model's rule, if the call may be made. Raises ModelNotAllowed, ModelRateLimited.
 
         When the rate limit is reached, a job waits for the next minute instead.
         """
-        rule = await self._known.get(alias(model))
+        rule = await self._cache.get(alias(model))
         whose = acting()
         if rule.names_callers and whose is not None:
             await self._check_caller(model, rule, whose)
@@ -59,7 +59,7 @@ class Rules:
 
     async def permits(self, model: str) -> bool:
         """Whether the caller may call the model."""
-        return await self._permits(model, await self._known.get(alias(model)), acting())
+        return await self._permits(model, await self._cache.get(alias(model)), acting())
 
     async def permitted(self, models: Iterable[str]) -> set[str]:
         """Those of these models that the caller may call."""

@@ -50,12 +50,12 @@ def note_turn(span: Span, end: inference.ChatEnd) -> None:
 
 
 def _attributes(operation: str, model: str | None, provider: str) -> Attributes:
-    known = {} if model is None else {"gen_ai.request.model": model[:_LONGEST]}
+    of_model = {} if model is None else {"gen_ai.request.model": model[:_LONGEST]}
     return {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": provider,
         "gen_ai.system": provider,  # its name in older conventions, which many tools still read
-        **known,
+        **of_model,
     }
 
 

@@ -69,11 +69,11 @@ class ModelUsage:
 def _write(unit: Unit, waiting: Mapping[Key, Counts]) -> None:
     insert = sqlite.insert if unit.is_sqlite else postgresql.insert
     for (day, model, part), counts in sorted(waiting.items()):
-        made = insert(ModelUse).values(day=day, model=model, part=part, **vars(counts))
+        row = insert(ModelUse).values(day=day, model=model, part=part, **vars(counts))
         summed = {name: getattr(ModelUse, name) + getattr(counts, name) for name in _SUMMED}
         longer = ModelUse.longest_ms < counts.longest_ms
         longest = case((longer, counts.longest_ms), else_=ModelUse.longest_ms)
         keys = [ModelUse.day, ModelUse.model, ModelUse.part]
         unit.session.execute(
-            made.on_conflict_do_update(index_elements=keys, set_={**summed, "longest_ms": longest})
+            row.on_conflict_do_update(index_elements=keys, set_={**summed, "longest_ms": longest})
         )

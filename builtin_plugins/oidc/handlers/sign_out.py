@@ -78,10 +78,10 @@ async def oidc_backchannel_logout(ctx: Context) -> Answer:
     sso = sso_of(ctx)
     try:
         form = parse_qs((await read_body(ctx.request, _LARGEST, _SILENCE)).decode("ascii", "replace"))
-        given = form.get("logout_token", [])
-        if len(given) != 1:
+        tokens = form.get("logout_token", [])
+        if len(tokens) != 1:
             raise BadLogoutToken("Send one logout_token as a form")
-        await sso.sign_out.by_provider(given[0], ctx.audit_origin())
+        await sso.sign_out.by_provider(tokens[0], ctx.audit_origin())
     except PlatformError as error:
         error.headers.update(_NO_STORE)
         raise

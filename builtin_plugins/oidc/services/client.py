@@ -67,14 +67,14 @@ class ProviderClient:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}
         try:
-            said = await self._fetcher.get(metadata.userinfo_endpoint, headers)
+            claims = await self._fetcher.get(metadata.userinfo_endpoint, headers)
         except ProviderFault:
             log.warning("userinfo failed: name, address and groups are taken from the ID token alone")
             return None
-        if said.get("sub") != subject:
+        if claims.get("sub") != subject:
             log.warning("userinfo and the ID token have different subjects")
             raise BadIdToken("The identity provider's userinfo is about a different user")
-        return said
+        return claims
 
     def _auth(self, metadata: ProviderMetadata) -> ClientAuth:
         """HTTP Basic if the provider accepts it, else the secret in the form; nothing without a secret."""

@@ -66,7 +66,7 @@ def _json_of(body: bytes, status: int, call: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if status != 200 or not isinstance(value, dict):
-        said = value.get("error") if isinstance(value, dict) else None
-        log.warning("the identity provider answered %s with %d (%.80r)", call, status, said)
+        reason = value.get("error") if isinstance(value, dict) else None
+        log.warning("the identity provider answered %s with %d (%.80r)", call, status, reason)
         raise ProviderFault()
     return value

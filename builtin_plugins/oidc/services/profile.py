@@ -23,14 +23,14 @@ def identity_of(
     `userinfo` is None if the provider could not be reached: missing claims are then unknown, and take no role
     away.
     """
-    said = {**id_claims, **(userinfo or {})}
+    claims = {**id_claims, **(userinfo or {})}
     return ExternalIdentity(
         issuer=id_claims["iss"],
         subject=id_claims["sub"],
-        username=_text(said.get("preferred_username")),
-        email=_email(settings, said),
-        is_email_verified=_is_verified(settings, said),
-        role=_role(settings, said, unknown=userinfo is None),
+        username=_text(claims.get("preferred_username")),
+        email=_email(settings, claims),
+        is_email_verified=_is_verified(settings, claims),
+        role=_role(settings, claims, unknown=userinfo is None),
     )
 
 
@@ -81,7 +81,7 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
     """The claim with exactly this name, else at this path: names may contain dots (a URL does)."""
     if path in claims:
         return claims[path]
-    found: Any = claims
+    value: Any = claims
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

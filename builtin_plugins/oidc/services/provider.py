@@ -69,18 +69,18 @@ class Provider:
         return await self.keys()
 
     async def _read_metadata(self, _key: int) -> ProviderMetadata:
-        found = await self._fetcher.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
-        if found.get("issuer") != self.issuer:
-            log.error("discovery names the issuer %.200r, not %r", found.get("issuer"), self.issuer)
+        document = await self._fetcher.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        if document.get("issuer") != self.issuer:
+            log.error("discovery names the issuer %.200r, not %r", document.get("issuer"), self.issuer)
             raise ProviderFault("The identity provider's issuer differs from the one configured here")
-        methods = found.get("token_endpoint_auth_methods_supported")
+        methods = document.get("token_endpoint_auth_methods_supported")
         return ProviderMetadata(
-            authorization_endpoint=self._needed(found, "authorization_endpoint"),
-            token_endpoint=self._needed(found, "token_endpoint"),
-            jwks_uri=self._needed(found, "jwks_uri"),
-            userinfo_endpoint=self._endpoint(found, "userinfo_endpoint"),
-            end_session_endpoint=self._endpoint(found, "end_session_endpoint"),
-            names_itself=found.get("authorization_response_iss_parameter_supported") is True,
+            authorization_endpoint=self._needed(document, "authorization_endpoint"),
+            token_endpoint=self._needed(document, "token_endpoint"),
+            jwks_uri=self._needed(document, "jwks_uri"),
+            userinfo_endpoint=self._endpoint(document, "userinfo_endpoint"),
+            end_session_endpoint=self._endpoint(document, "end_session_endpoint"),
+            names_itself=document.get("authorization_response_iss_parameter_supported") is True,
             takes_basic=not isinstance(methods, list) or "client_secret_basic" in methods,
         )
 

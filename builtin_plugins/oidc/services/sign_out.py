@@ -50,8 +50,8 @@ class SignOut:
             "client_id": self._settings.client_id,
             "post_logout_redirect_uri": self._settings.post_logout_redirect_uri,
         }
-        found: str = add_params_to_uri(url, [(key, value) for key, value in params.items() if value])
-        return found
+        page_url: str = add_params_to_uri(url, [(key, value) for key, value in params.items() if value])
+        return page_url
 
     async def by_provider(self, token: str, origin: Origin) -> None:
         """End the sessions that a logout token is about. Raises BadLogoutToken.

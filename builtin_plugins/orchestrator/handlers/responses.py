@@ -48,8 +48,8 @@ async def respond(ctx: Context, body: ResponsesBody) -> ResponseOut | web.Stream
     With the tool `file_search`, the answer is from the files in vector stores and cites them.
     """
     search = body.file_search()
-    made = _as_chat(body)
-    events = chat(ctx, made) if search is None else file_search_chat(ctx, made, search)
+    chat_body = _as_chat(body)
+    events = chat(ctx, chat_body) if search is None else file_search_chat(ctx, chat_body, search)
     if body.stream:
         stream = Stream(body)
         return await send_stream(ctx.request, stream.frames(events), stream.failed)

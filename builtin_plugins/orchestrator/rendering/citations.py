@@ -16,9 +16,9 @@ _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 def citations(text: str, passages: Sequence[rag.Passage]) -> list[tuple[int, int, int]]:
     """(start, end, number) of each citation in the text that names one of the passages."""
     return [
-        (found.start(), found.end(), int(number))
-        for found in _CITED.finditer(text)
-        for number in found[1].split(",")
+        (citation.start(), citation.end(), int(number))
+        for citation in _CITED.finditer(text)
+        for number in citation[1].split(",")
         if 1 <= int(number) <= len(passages)
     ]
 

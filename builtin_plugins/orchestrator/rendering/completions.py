@@ -35,7 +35,7 @@ def _completion(end: Finished) -> ChatCompletion:
     choice = {
         "index": 0,
         "message": message,
-        "logprobs": end.told_logprobs,
+        "logprobs": end.logprobs_object,
         "finish_reason": end.finish_reason,
     }
     return ChatCompletion(
@@ -114,11 +114,11 @@ class _Chunks:
         delta: dict[str, Any] = {}
         if end.passages:
             delta["annotations"] = url_citations(end.text, end.passages)
-        about = {"reason": end.finish_reason, "logprobs": end.told_logprobs}
-        made = [self.chunk(delta, **about, **end.platform_fields())]
+        about = {"reason": end.finish_reason, "logprobs": end.logprobs_object}
+        frames = [self.chunk(delta, **about, **end.platform_fields())]
         if with_usage:
-            made.append(self._framed([], usage=end.tokens.as_json()))
-        return made
+            frames.append(self._framed([], usage=end.tokens.as_json()))
+        return frames
 
     def _framed(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
         return _data(

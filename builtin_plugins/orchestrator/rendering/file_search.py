@@ -12,23 +12,23 @@ from builtin_plugins.orchestrator.schemas_responses import ResponsesBody
 Json = dict[str, Any]
 
 
-def search_done(name: str, found: FileHits, body: ResponsesBody) -> Json:
+def search_done(name: str, hits: FileHits, body: ResponsesBody) -> Json:
     """The item of a search; it lists the passages only if the request includes them."""
     results = [
         {
-            "file_id": one.file_id,
-            "filename": one.filename,
-            "score": one.score,
-            "text": one.text,
-            "attributes": dict(one.attributes),
+            "file_id": hit.file_id,
+            "filename": hit.filename,
+            "score": hit.score,
+            "text": hit.text,
+            "attributes": dict(hit.attributes),
         }
-        for one in found.hits
+        for hit in hits.hits
     ]
     return {
         "id": name,
         "type": "file_search_call",
         "status": "completed",
-        "queries": list(found.queries),
+        "queries": list(hits.queries),
         "results": results if body.shows_results else None,
     }
 

@@ -104,7 +104,7 @@ class Stream:
 
     def failed(self, error: PlatformError) -> bytes:
         """An error after the stream began."""
-        return self._made("error", **openai_error(error))
+        return self._numbered("error", **openai_error(error))
 
     def _frames(self, event: Event) -> Iterator[bytes]:
         if isinstance(event, Finished):
@@ -120,23 +120,23 @@ class Stream:
         yield from self._opening()
         if not self._texts:
             item = {**_message_frame(self._message_id), "status": "in_progress", "content": []}
-            yield self._made("response.output_item.added", output_index=len(self._output), item=item)
+            yield self._numbered("response.output_item.added", output_index=len(self._output), item=item)
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-            yield self._made("response.content_part.added", **self._place(), part=part)
+            yield self._numbered("response.content_part.added", **self._place(), part=part)
         self._texts.append(piece)
-        yield self._made("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
+        yield self._numbered("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
 
     def _step(self, step: ToolStep) -> Iterator[bytes]:
         yield from self._opening()
-        yield self._made("response.platform_step", step=step.as_json())
+        yield self._numbered("response.platform_step", step=step.as_json())
 
-    def _search_call(self, found: FileHits) -> Iterator[bytes]:
+    def _search_call(self, hits: FileHits) -> Iterator[bytes]:
         yield from self._opening()
         if self._search is None:
             return
-        item = search_done(self._search, found, self._body)
-        yield self._made("response.file_search_call.completed", output_index=0, item_id=self._search)
-        yield self._made("response.output_item.done", output_index=0, item=item)
+        item = search_done(self._search, hits, self._body)
+        yield self._numbered("response.file_search_call.completed", output_index=0, item_id=self._search)
+        yield self._numbered("response.output_item.done", output_index=0, item=item)
         self._output.append(item)
 
     def _end(self, end: Finished) -> Iterator[bytes]:
@@ -149,50 +149,52 @@ class Stream:
             item = _message(self._message_id, end, text)
             part = item["content"][0]
             for at, annotation in enumerate(part["annotations"]):
-                yield self._made(
+                yield self._numbered(
                     "response.output_text.annotation.added",
                     **self._place(),
                     annotation_index=at,
                     annotation=annotation,
                 )
-            yield self._made("response.output_text.done", **self._place(), text=text, logprobs=[])
-            yield self._made("response.content_part.done", **self._place(), part=part)
-            yield self._made("response.output_item.done", output_index=len(output), item=item)
+            yield self._numbered("response.output_text.done", **self._place(), text=text, logprobs=[])
+            yield self._numbered("response.content_part.done", **self._place(), part=part)
+            yield self._numbered("response.output_item.done", output_index=len(output), item=item)
             output.append(item)
         for call in end.calls:
             item = _call(_new("fc"), call)
             yield from self._called(len(output), item)
             output.append(item)
         whole = self._frame.finished(end, output)
-        yield self._made(f"response.{whole['status']}", response=whole)
+        yield self._numbered(f"response.{whole['status']}", response=whole)
 
     def _called(self, at: int, item: Json) -> Iterator[bytes]:
         begun = {**item, "status": "in_progress", "arguments": ""}
-        yield self._made("response.output_item.added", output_index=at, item=begun)
+        yield self._numbered("response.output_item.added", output_index=at, item=begun)
         place = {"item_id": item["id"], "output_index": at}
-        said = item["arguments"]
-        yield self._made("response.function_call_arguments.delta", **place, delta=said)
-        yield self._made("response.function_call_arguments.done", **place, name=item["name"], arguments=said)
-        yield self._made("response.output_item.done", output_index=at, item=item)
+        arguments = item["arguments"]
+        yield self._numbered("response.function_call_arguments.delta", **place, delta=arguments)
+        yield self._numbered(
+            "response.function_call_arguments.done", **place, name=item["name"], arguments=arguments
+        )
+        yield self._numbered("response.output_item.done", output_index=at, item=item)
 
     def _opening(self) -> Iterator[bytes]:
         if not self._begun:
             self._begun = True
             for kind in ("created", "in_progress"):
-                yield self._made(f"response.{kind}", response=self._frame.begun())
+                yield self._numbered(f"response.{kind}", response=self._frame.begun())
             if self._search is not None:
                 yield from self._searching(self._search)
 
     def _searching(self, name: str) -> Iterator[bytes]:
         item = {"id": name, "type": "file_search_call", "status": "in_progress", "queries": []}
-        yield self._made("response.output_item.added", output_index=0, item={**item, "results": None})
+        yield self._numbered("response.output_item.added", output_index=0, item={**item, "results": None})
         for kind in ("in_progress", "searching"):
-            yield self._made(f"response.file_search_call.{kind}", output_index=0, item_id=name)
+            yield self._numbered(f"response.file_search_call.{kind}", output_index=0, item_id=name)
 
     def _place(self) -> Json:
         return {"item_id": self._message_id, "output_index": len(self._output), "content_index": 0}
 
-    def _made(self, kind: str, **more: Any) -> bytes:
+    def _numbered(self, kind: str, **more: Any) -> bytes:
         event = {**more, "type": kind, "sequence_number": self._count}
         self._count += 1
         return _event(event)
@@ -203,9 +205,9 @@ def _message_frame(name: str) -> Json:
 
 
 def _message(name: str, end: Finished, text: str | None = None) -> Json:
-    said = end.text if text is None else text
-    noted = file_citations(said, end) if end.files else _url_citations(said, end)
-    part = {"type": "output_text", "text": said, "annotations": noted, "logprobs": []}
+    content = end.text if text is None else text
+    noted = file_citations(content, end) if end.files else _url_citations(content, end)
+    part = {"type": "output_text", "text": content, "annotations": noted, "logprobs": []}
     return {**_message_frame(name), "status": "completed", "content": [part]}
 
 
@@ -223,8 +225,8 @@ def _url_citations(text: str, end: Finished) -> list[Json]:
 
 
 def _call(name: str, call: ToolCall) -> Json:
-    said = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-    return {"id": name, "type": "function_call", "status": "completed", **said}
+    fields = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+    return {"id": name, "type": "function_call", "status": "completed", **fields}
 
 
 def _usage(end: Finished) -> Json | None:

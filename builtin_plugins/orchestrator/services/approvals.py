@@ -38,21 +38,21 @@ def _keep(
 ) -> list[Approval]:
     now = unit.now()
     unit.session.execute(delete(PendingCall).where(PendingCall.expires_at < now))
-    made = [
+    approvals = [
         Approval(f"apr_{secrets.token_urlsafe(24)}", tool.name, dict(arguments), now + life)
         for tool, arguments in calls
     ]
-    for one in made:
+    for approval in approvals:
         unit.session.add(
             PendingCall(
-                id=_hash(one.id),
+                id=_hash(approval.id),
                 subject=subject,
-                tool=one.tool,
-                arguments=one.arguments,
-                expires_at=one.expires_at,
+                tool=approval.tool,
+                arguments=approval.arguments,
+                expires_at=approval.expires_at,
             )
         )
-    return made
+    return approvals
 
 
 async def confirmed(ctx: Context, ids: Sequence[str]) -> list[ResolvedCall]:
@@ -66,17 +66,19 @@ async def confirmed(ctx: Context, ids: Sequence[str]) -> list[ResolvedCall]:
 
 
 def _take(unit: Unit, subject: str, ids: Sequence[str]) -> list[ResolvedCall]:
-    found, now = [], unit.now()
-    for one in ids:
-        wanted = (PendingCall.id == _hash(one)) & (PendingCall.subject == subject)
-        wanted &= PendingCall.expires_at >= now
-        taken = delete(PendingCall).where(wanted).returning(PendingCall.tool, PendingCall.arguments)
-        row = unit.session.execute(taken).first()
+    resolved, now = [], unit.now()
+    for approval_id in ids:
+        pending = (PendingCall.id == _hash(approval_id)) & (PendingCall.subject == subject)
+        pending &= PendingCall.expires_at >= now
+        removal = delete(PendingCall).where(pending).returning(PendingCall.tool, PendingCall.arguments)
+        row = unit.session.execute(removal).first()
         if row is None:
-            raise NotWaiting(f"No call is waiting for the approval '{one}': it was used or has expired")
-        found.append(ResolvedCall(row.tool, row.arguments))
-    return found
+            raise NotWaiting(
+                f"No call is waiting for the approval '{approval_id}': it was used or has expired"
+            )
+        resolved.append(ResolvedCall(row.tool, row.arguments))
+    return resolved
 
 
-def _hash(given: str) -> str:
-    return hashlib.sha256(given.encode()).hexdigest()
+def _hash(approval_id: str) -> str:
+    return hashlib.sha256(approval_id.encode()).hexdigest()

@@ -18,22 +18,22 @@ _LONGEST_TEXT = 20_000
 def arguments_of(call: ToolCall, tool: Tool) -> dict[str, Any]:
     """The arguments of a call. Raises BadRequest for anything but a JSON object."""
     try:
-        found = json.loads(call.arguments) if call.arguments.strip() else {}
-        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can't be sent on
+        arguments = json.loads(call.arguments) if call.arguments.strip() else {}
+        json.dumps(arguments, ensure_ascii=False).encode()  # halves of characters can't be sent on
     except (ValueError, RecursionError):
         raise BadRequest("the arguments are not valid JSON") from None
-    if found is None:
+    if arguments is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise BadRequest("the arguments must be a JSON object")
-    return unwrapped(found, tool)
+    return unwrapped(arguments, tool)
 
 
 def unwrapped(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
     """``{tool_name, parameters: {…}}`` without its envelope, unless the tool has such arguments itself."""
     inner = arguments.get("parameters")
-    known = tool.parameters.get("properties", {})
-    if isinstance(inner, dict) and arguments.keys() <= _ENVELOPE and "parameters" not in known:
+    properties = tool.parameters.get("properties", {})
+    if isinstance(inner, dict) and arguments.keys() <= _ENVELOPE and "parameters" not in properties:
         return inner
     return dict(arguments)
 
@@ -53,11 +53,11 @@ def call_in_text(text: str, names: Container[str]) -> ToolCall | None:
     if not text.startswith("{") or len(text) > _LONGEST_TEXT:
         return None
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    name = found.get("name")
-    arguments = found.get("arguments", found.get("parameters", {}))
+    name = document.get("name")
+    arguments = document.get("arguments", document.get("parameters", {}))
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
         return None
     return ToolCall(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments))

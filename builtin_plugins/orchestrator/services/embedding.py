@@ -51,10 +51,10 @@ def _written(vector: np.ndarray, how: str | None) -> list[float] | str:
 
 
 def _texts(body: EmbeddingsBody) -> list[str]:
-    given = [body.input] if isinstance(body.input, str) else body.input
-    if not given or len(given) > MOST_TEXTS:
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    if not texts or len(texts) > MOST_TEXTS:
         raise Unprocessable.field(("body", "input"), f"must hold 1 to {MOST_TEXTS} texts")
-    for place, text in enumerate(given):
+    for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise Unprocessable.field(
                 ("body", "input", place),
@@ -63,4 +63,4 @@ def _texts(body: EmbeddingsBody) -> list[str]:
             )
         if not text or len(text) > LONGEST_TEXT:
             raise Unprocessable.field(("body", "input", place), f"must have 1 to {LONGEST_TEXT} characters")
-    return given
+    return texts

@@ -24,8 +24,10 @@ async def file_search_chat(ctx: Context, body: ChatBody, search: FileSearch) -> 
     question, history = question_and_history(body)
     limit = {"max_tokens": body.options["max_tokens"]} if body.options.get("max_tokens") else {}
     warmth = {"temperature": body.options["temperature"]} if "temperature" in body.options else {}
-    asked = api.FileQuestion(question, history, search.tool, search.place, body.model, {**limit, **warmth})
-    events = await ctx.platform.hooks.ask(api.answer_from_files, caller=ctx.caller, asked=asked)
+    file_question = api.FileQuestion(
+        question, history, search.tool, search.place, body.model, {**limit, **warmth}
+    )
+    events = await ctx.platform.hooks.ask(api.answer_from_files, caller=ctx.caller, asked=file_question)
     if events is None:
         raise Unprocessable.field(("body", "tools", search.place), "file_search is not installed here")
     async with aclosing(events):

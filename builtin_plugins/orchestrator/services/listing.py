@@ -11,10 +11,10 @@ from kernel.sdk import Context
 
 async def models(ctx: Context) -> list[ModelOut]:
     """Models for chats, then those that embed, then the pipelines that the caller may ask."""
-    found = [ModelOut(id=name, created=0, owned_by=owner) for name, owner in (await _served(ctx)).items()]
+    served = [ModelOut(id=name, created=0, owned_by=owner) for name, owner in (await _served(ctx)).items()]
     pipelines = await pipeline_models(ctx)
     return [
-        *found,
+        *served,
         *(
             ModelOut(id=one.id, created=int(one.entry.created_at.timestamp()), owned_by="pipeline")
             for one in pipelines
@@ -25,9 +25,9 @@ async def models(ctx: Context) -> list[ModelOut]:
 async def model(ctx: Context, name: str) -> ModelOut:
     """One of them; a pipeline also by its id. Raises ModelNotFound."""
     if name.startswith(PREFIX):
-        found = await find_pipeline(ctx, name)
-        created = int(found.entry.created_at.timestamp())
-        return ModelOut(id=found.id, created=created, owned_by="pipeline")
+        pipeline = await find_pipeline(ctx, name)
+        created = int(pipeline.entry.created_at.timestamp())
+        return ModelOut(id=pipeline.id, created=created, owned_by="pipeline")
     served = {_canonical(one): owner for one, owner in (await _served(ctx)).items()}
     owner = served.get(_canonical(name))
     if owner is None:
@@ -45,5 +45,5 @@ async def _served(ctx: Context) -> dict[str, str]:
     hooks, platform = ctx.platform.hooks, ctx.platform
     chats = await hooks.ask(inference.list_chat_models, platform=platform)
     embedding = await hooks.ask(inference.list_embedding_models, platform=platform)
-    found = {name: "model-runtime" for names in chats for name in names}
-    return found | {name: "embeddings" for names in embedding for name in names if name not in found}
+    owners = {name: "model-runtime" for names in chats for name in names}
+    return owners | {name: "embeddings" for names in embedding for name in names if name not in owners}

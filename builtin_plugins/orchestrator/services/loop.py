@@ -120,7 +120,7 @@ class ToolChat:
     async def _make(self, planned: Sequence[_Planned], text: str) -> Events:
         """Make the calls, read-only ones in parallel, and pass the results to the model."""
         for plan in planned:
-            yield self._kept(ToolStep("running", plan.call.name, plan.arguments))
+            yield self._record(ToolStep("running", plan.call.name, plan.arguments))
         reads = all(plan.tool is None or plan.tool.read_only for plan in planned)
         if reads:
             async with asyncio.TaskGroup() as group:
@@ -132,7 +132,7 @@ class ToolChat:
         self._messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         for plan, reply in zip(planned, replies, strict=True):
             status: Literal["done", "failed"] = "failed" if reply.failed else "done"
-            yield self._kept(ToolStep(status, plan.call.name, plan.arguments, reply.text))
+            yield self._record(ToolStep(status, plan.call.name, plan.arguments, reply.text))
             self._messages.append(
                 {
                     "role": "tool",
@@ -162,11 +162,11 @@ class ToolChat:
 
     async def _approvals(self, planned: Sequence[_Planned]) -> list[Approval]:
         """Store the calls that need confirmation; none if the operator requires no confirmation."""
-        wanted = self._ctx.settings_of(OrchestratorSettings).confirm
+        policy = self._ctx.settings_of(OrchestratorSettings).confirm
         waiting = [
             (plan.tool, plan.arguments)
             for plan in planned
-            if plan.tool is not None and plan.refusal is None and _waits(plan.tool, wanted)
+            if plan.tool is not None and plan.refusal is None and _waits(plan.tool, policy)
         ]
         return await keep_waiting(self._ctx, waiting) if waiting else []
 
@@ -184,13 +184,15 @@ class ToolChat:
 
     async def _without_tools(self, error: PlatformError) -> Events:
         """A call without tools, in place of one that failed with them, including their results so far."""
-        said = "tools: the model runtime refused the request with tools; the model answers without them"
+        notice = "tools: the model runtime refused the request with tools; the model answers without them"
         if not self._steps:
-            async with aclosing(plain_chat(self._ctx, self._body, offered=False, degraded=[said])) as events:
+            async with aclosing(
+                plain_chat(self._ctx, self._body, offered=False, degraded=[notice])
+            ) as events:
                 async for event in events:
                     yield event
             return
-        self._degraded.append(said)
+        self._degraded.append(notice)
         self._messages = flattened(self._messages)
         async with aclosing(self._last_turn()) as events:
             async for event in events:
@@ -213,10 +215,10 @@ class ToolChat:
         return ask_model(self._ctx, self._body, self._messages, tools if with_tools else (), options)
 
     def _in_text(self, turn: ChatTurn) -> list[ToolCall]:
-        found = call_in_text(turn.text, self._tools)
-        return [found] if found else []
+        call = call_in_text(turn.text, self._tools)
+        return [call] if call else []
 
-    def _kept(self, step: ToolStep) -> ToolStep:
+    def _record(self, step: ToolStep) -> ToolStep:
         if step.status != "running":
             self._steps.append(step)
         return step
@@ -231,11 +233,11 @@ class ToolChat:
         approvals: Sequence[Approval] = (),
     ) -> Finished:
         end = turn.ended()
-        said = "stop" if end.finish_reason == "tool_calls" else end.finish_reason
+        model_reason = "stop" if end.finish_reason == "tool_calls" else end.finish_reason
         return Finished(
             end.model,
             text,
-            reason or said,
+            reason or model_reason,
             self._tokens,
             thought=turn.thought,
             calls=calls,
@@ -262,10 +264,10 @@ def _name_of(tool: Mapping[str, Any]) -> str:
     return str(function.get("name", "")) if isinstance(function, Mapping) else ""
 
 
-def _waits(tool: Tool, wanted: str) -> bool:
-    if wanted == "writes":
+def _waits(tool: Tool, policy: str) -> bool:
+    if policy == "writes":
         return not tool.read_only
-    return wanted == "destructive" and tool.annotations["destructiveHint"]
+    return policy == "destructive" and tool.annotations["destructiveHint"]
 
 
 def _asking(approvals: Sequence[Approval]) -> str:

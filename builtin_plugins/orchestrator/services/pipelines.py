@@ -38,18 +38,18 @@ async def pipeline_models(ctx: Context) -> list[PipelineModel]:
     if rag is None:
         return []
     entries = await ctx.platform.hooks.ask(rag.list_pipelines, caller=ctx.caller) or ()
-    found: dict[str, rag.PipelineEntry] = {}
+    entries_by_name: dict[str, rag.PipelineEntry] = {}
     for entry in sorted(entries, key=lambda entry: not entry.own):
         name = PREFIX + entry.name
-        found[PREFIX + entry.id if name in found else name] = entry
-    return [PipelineModel(name, entry) for name, entry in found.items()]
+        entries_by_name[PREFIX + entry.id if name in entries_by_name else name] = entry
+    return [PipelineModel(name, entry) for name, entry in entries_by_name.items()]
 
 
 async def find_pipeline(ctx: Context, model: str) -> PipelineModel:
     """The pipeline of this name or id, with the prefix. Raises ModelNotFound."""
-    for one in await pipeline_models(ctx):
-        if model in (one.id, PREFIX + one.entry.id):
-            return one
+    for candidate in await pipeline_models(ctx):
+        if model in (candidate.id, PREFIX + candidate.entry.id):
+            return candidate
     raise ModelNotFound(f"There is no model '{model}'")
 
 
@@ -70,19 +70,19 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
 
 def requests_left_out(body: ChatBody, answer: rag.PipelineAnswer) -> list[str]:
     """What the client requested but a pipeline doesn't do."""
-    found = []
+    notices = []
     if body.tools:
-        found.append("tools: a pipeline calls no functions of the client")
+        notices.append("tools: a pipeline calls no functions of the client")
     if any(_has_more_than_text(message) for message in body.messages):
-        found.append("messages: a pipeline reads texts, and no pictures or files")
-    wanted = body.options.get("response_format")
-    if isinstance(wanted, dict) and wanted.get("type") != "text":
-        found.append("response_format: a pipeline answers in plain text")
+        notices.append("messages: a pipeline reads texts, and no pictures or files")
+    response_format = body.options.get("response_format")
+    if isinstance(response_format, dict) and response_format.get("type") != "text":
+        notices.append("response_format: a pipeline answers in plain text")
     for name in _LIMITS:
         most = body.options.get(name)
         if isinstance(most, int) and (answer.output_tokens or 0) > most:
-            found.append(f"{name}: a pipeline's own settings bound its answers")
-    return found
+            notices.append(f"{name}: a pipeline's own settings bound its answers")
+    return notices
 
 
 async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
@@ -118,7 +118,7 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
 def _finished(model: str, answer: rag.PipelineAnswer, tokens: TokenUsage, **more: Any) -> Finished:
     steps = more.get("steps")
     offered = None if steps is None else True
-    made = None if steps is None else len(steps)
+    calls_made = None if steps is None else len(steps)
     return Finished(
         model,
         answer.text,
@@ -126,7 +126,7 @@ def _finished(model: str, answer: rag.PipelineAnswer, tokens: TokenUsage, **more
         tokens,
         passages=answer.passages,
         offered=offered,
-        calls_made=made,
+        calls_made=calls_made,
         **more,
     )
 

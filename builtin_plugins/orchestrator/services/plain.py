@@ -19,10 +19,10 @@ def ask_model(
     body: ChatBody,
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
-    options: Mapping[str, Any] | None = None,
+    own_options: Mapping[str, Any] | None = None,
 ) -> inference.ChatEvents:
     """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
-    given = body.options if options is None else options
+    given = body.options if own_options is None else own_options
     request = inference.ChatRequest(messages, body.model, tools, given, bool(body.stream))
     events = ctx.platform.hooks.ask_now(inference.chat_with_model, platform=ctx.platform, request=request)
     if events is None:

@@ -21,29 +21,29 @@ _RULE = (
 
 def with_rule(messages: Sequence[Mapping[str, Any]]) -> Messages:
     """The messages with the rule in the first system message; a second one would break some templates."""
-    made = [dict(message) for message in messages]
-    first = made[0]
-    said = first.get("content")
-    if first.get("role") in ("system", "developer") and isinstance(said, str | list):
+    copies = [dict(message) for message in messages]
+    first = copies[0]
+    content = first.get("content")
+    if first.get("role") in ("system", "developer") and isinstance(content, str | list):
         rule = {"type": "text", "text": _RULE}
-        first["content"] = f"{said}\n\n{_RULE}" if isinstance(said, str) else [*said, rule]
-        return made
-    return [{"role": "system", "content": _RULE}, *made]
+        first["content"] = f"{content}\n\n{_RULE}" if isinstance(content, str) else [*content, rule]
+        return copies
+    return [{"role": "system", "content": _RULE}, *copies]
 
 
 def flattened(messages: Sequence[Mapping[str, Any]]) -> Messages:
     """The messages for a runtime without tools: results become fenced text in a user's message."""
-    made: Messages = []
+    plain_messages: Messages = []
     for message in messages:
         if message.get("role") == "tool":
-            made.append({"role": "user", "content": _fenced(str(message.get("content", "")))})
+            plain_messages.append({"role": "user", "content": _fenced(str(message.get("content", "")))})
         elif message.get("tool_calls"):
             names = [call["function"]["name"] for call in message["tool_calls"]]
-            said = message.get("content") or f"I look it up with {', '.join(names)}."
-            made.append({"role": "assistant", "content": said})
+            content = message.get("content") or f"I look it up with {', '.join(names)}."
+            plain_messages.append({"role": "assistant", "content": content})
         else:
-            made.append(dict(message))
-    return made
+            plain_messages.append(dict(message))
+    return plain_messages
 
 
 def _fenced(text: str) -> str:

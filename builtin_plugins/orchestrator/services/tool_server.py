@@ -34,13 +34,13 @@ def document(tools: Iterable[Tool], address: str, version: str) -> dict[str, Any
 
 
 def _operation(tool: Tool) -> dict[str, Any]:
-    wanted = tool.parameters.get("required", ())
+    required = tool.parameters.get("required", ())
     properties = tool.parameters.get("properties", {})
     return {
         "operationId": tool.name,
         "summary": tool.description.split("\n")[0][:_SUMMARY],
         "description": tool.description,
-        "parameters": [_parameter(name, schema, name in wanted) for name, schema in properties.items()],
+        "parameters": [_parameter(name, schema, name in required) for name, schema in properties.items()],
         "responses": {
             "200": {
                 "description": "What the tool returns.",
@@ -74,8 +74,8 @@ def _plain(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _bounds(schema: Mapping[str, Any]) -> str:
     words = (("minimum", "at least"), ("maximum", "at most"), ("default", "default"))
-    said = [f"{word} {json.dumps(schema[key])}" for key, word in words if key in schema]
-    text = ", ".join(said)
+    bounds = [f"{word} {json.dumps(schema[key])}" for key, word in words if key in schema]
+    text = ", ".join(bounds)
     return text[:1].upper() + text[1:]
 
 

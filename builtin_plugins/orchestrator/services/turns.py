@@ -53,8 +53,8 @@ class ChatTurn:
                 self.began = True
                 if isinstance(event, str):
                     self._texts.append(event)
-                    if said := self._release(event):
-                        yield said
+                    if text := self._release(event):
+                        yield text
                 elif isinstance(event, inference.Thought):
                     self._thoughts.append(event.text)
                     yield event

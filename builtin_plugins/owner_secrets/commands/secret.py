@@ -62,8 +62,8 @@ def show(as_json: AsJson = False) -> None:
     if as_json:
         console.print_json(names)
         return
-    made = _descriptions()
-    rows = [(name, "created by the platform" if name in made else "") for name in names]
+    descriptions = _descriptions()
+    rows = [(name, "created by the platform" if name in descriptions else "") for name in names]
     console.print_table(
         ("name", "note"), rows, "No secrets are stored. To store one: platformctl secret set NAME"
     )

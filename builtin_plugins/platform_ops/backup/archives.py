@@ -48,8 +48,8 @@ class Archives:
 
     def entries(self) -> list[StoredFile]:
         """The archive files, newest name first."""
-        found = [entry for entry in self.place.entries("") if NAME.fullmatch(entry.name)]
-        return sorted(found, key=lambda entry: entry.name, reverse=True)
+        archives = [entry for entry in self.place.entries("") if NAME.fullmatch(entry.name)]
+        return sorted(archives, key=lambda entry: entry.name, reverse=True)
 
     def manifest(self, name: str) -> ArchiveManifest:
         """An archive's manifest. Raises FileNotFoundError, ArchiveBroken."""
@@ -64,12 +64,14 @@ class Archives:
             raise BackupFailed(f"there is no backup in {self.place}; make one: platformctl backup create")
         return entries[0].name
 
-    def newest_sound(self, known: dict[tuple[str, datetime], bool] | None = None) -> StoredFile | None:
+    def newest_sound(
+        self, known_results: dict[tuple[str, datetime], bool] | None = None
+    ) -> StoredFile | None:
         """The newest archive that can be read and has all of its pieces; None if there is none.
 
-        Without reading the pieces: `verify` does. `known` remembers the results.
+        Without reading the pieces: `verify` does. `known_results` remembers the results.
         """
-        results = {} if known is None else known
+        results = {} if known_results is None else known_results
         stored: set[str] | None = None
         for entry in self.entries():
             key = (entry.name, entry.modified_at)
@@ -90,7 +92,7 @@ class Archives:
         """Remove what a killed backup left half-written. Only under the lock of archiving."""
         if isinstance(self.place, FolderPlace):
             self.place.sweep()
-        self.objects.load_known()
+        self.objects.load_sizes()
 
     def finish(self, manifest: ArchiveManifest) -> str:
         """Write the manifest, which completes the archive; returns its name.
@@ -112,12 +114,12 @@ class Archives:
         """
         entries = self.entries()
         fresh = [entry.name for entry in entries if entry.name != replaced]
-        kept = set(fresh[: self._settings.backup_keep]) | set(also)
-        old = [entry.name for entry in entries if entry.name not in kept]
+        kept_names = set(fresh[: self._settings.backup_keep]) | set(also)
+        old = [entry.name for entry in entries if entry.name not in kept_names]
         for name in old:
             self.place.remove(name)
         try:
-            needed = {piece for name in kept for piece in self.manifest(name).pieces()}
+            needed = {piece for name in kept_names for piece in self.manifest(name).pieces()}
         except (ArchiveBroken, FileNotFoundError):
             return len(old)  # a damaged archive's pieces are unknown: keep everything
         self.objects.remove_all_but(needed)
@@ -151,13 +153,13 @@ class ArchiveSizes:
 
     def of(self, archives: Archives) -> list[Archive]:
         """All archives, newest name first; an unreadable one counts with its own file only."""
-        found = []
+        archives_out = []
         for entry in archives.entries():
             key = (entry.name, entry.modified_at)
             if key not in self._sizes:
                 self._sizes[key] = entry.size + self._stored(archives, entry.name)
-            found.append(Archive(entry.name, self._sizes[key], entry.modified_at.astimezone(UTC)))
-        return found
+            archives_out.append(Archive(entry.name, self._sizes[key], entry.modified_at.astimezone(UTC)))
+        return archives_out
 
     @staticmethod
     def _stored(archives: Archives, name: str) -> int:

@@ -26,16 +26,16 @@ def decompressed(frame: bytes, most: int) -> bytes:
     """
     zstd = _library()
     try:
-        told = zstd.get_frame_info(frame).decompressed_size
-        if told is not None and told > most:
+        size = zstd.get_frame_info(frame).decompressed_size
+        if size is not None and size > most:
             raise Damaged("larger than it may be")
         reader = zstd.ZstdDecompressor()
-        found = bytes(reader.decompress(frame, max_length=most + 1))  # one more, to read the frame's end
+        content = bytes(reader.decompress(frame, max_length=most + 1))  # one more, to read the frame's end
     except zstd.ZstdError as error:
         raise Damaged(str(error)) from None
-    if not reader.eof or reader.unused_data or len(found) > most:
+    if not reader.eof or reader.unused_data or len(content) > most:
         raise Damaged("not one whole frame")
-    return found
+    return content
 
 
 def _library() -> ModuleType:

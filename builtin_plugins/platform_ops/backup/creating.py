@@ -98,24 +98,24 @@ async def _rows_and_blobs(
     What is not there may have been deleted meanwhile; if the next snapshot refers to it again, it is lost.
     """
     declared = source.owners()
-    taken: dict[str, Content] = {}
+    contents: dict[str, Content] = {}
 
     def read(session: Session) -> tuple[list[ArchivedOwner], set[str]]:
-        held = set(held_blobs(session))
-        return take_owners(session.connection(), declared, objects, tell), held
+        references = set(held_blobs(session))
+        return take_owners(session.connection(), declared, objects, tell), references
 
     absent: set[str] = set()
     for _ in range(_TRIES):
-        await _take_blobs(source, objects, set(await source.database.read(held_blobs)), taken, tell)
-        owners, held = await source.database.snapshot(read)
-        await _take_blobs(source, objects, held, taken, tell)
-        missing = set() if source.blobs is None else held - set(taken)
+        await _take_blobs(source, objects, set(await source.database.read(held_blobs)), contents, tell)
+        owners, references = await source.database.snapshot(read)
+        await _take_blobs(source, objects, references, contents, tell)
+        missing = set() if source.blobs is None else references - set(contents)
         if missing <= absent:
             break
         absent |= missing
     for digest in sorted(missing):
         log.error("the stored file %s… is missing or damaged: the backup is made without it", digest[:12])
-    return owners, [taken[digest] for digest in sorted(held & set(taken))], sorted(missing)
+    return owners, [contents[digest] for digest in sorted(references & set(contents))], sorted(missing)
 
 
 async def _take_blobs(
@@ -146,14 +146,14 @@ def _take_file(path: Path, objects: Objects) -> Content:
 
 
 def _take_folders(folders: Mapping[str, Path], objects: Objects) -> list[ArchivedFile]:
-    found = []
+    files = []
     for name, folder in sorted(folders.items()):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             if path.is_file() and not path.is_symlink():
                 content = _take_file(path, objects)
                 where = {"folder": name, "path": path.relative_to(folder).as_posix()}
-                found.append(ArchivedFile(**content.model_dump(), **where))
-    return found
+                files.append(ArchivedFile(**content.model_dump(), **where))
+    return files
 
 
 def _finish(

@@ -42,10 +42,10 @@ async def run_drill(platform: Platform, payload: Drill, progress: Progress) -> s
         return None
     progress.report(message="Restoring into a temporary instance")
     try:
-        said = await _rehearse(platform, payload)
+        output = await _rehearse(platform, payload)
     except BackupFailed as error:
         raise JobFailed(str(error)) from error
-    await platform.database.write(journal.end, payload.job_id, output=said)
+    await platform.database.write(journal.end, payload.job_id, output=output)
     return f"/v1/backups/jobs/{payload.job_id}"
 
 
@@ -72,8 +72,8 @@ async def _rehearse(platform: Platform, payload: Drill) -> str:
 
 def _reason(error: ChildFailed) -> str:
     """The error that the command reported; the rest of its output is for the log."""
-    _, found, reason = error.said.rpartition("error: ")
-    if error.reason != "failed" or not found:
+    _, marker, reason = error.said.rpartition("error: ")
+    if error.reason != "failed" or not marker:
         log.error("a drill ended (%s): %s", error, error.said.strip())
         return f"the temporary instance ended: {error.reason}; the worker's log says more"
     return " ".join(reason.split())

@@ -41,15 +41,15 @@ async def act(opening: Opening) -> None:
 
     Raises StartupError for faults of the machine: the restore stays ordered, and the next start tries again.
     """
-    found = await opening.needs.database.read(_ordered)
-    if found is None:
+    order = await opening.needs.database.read(_ordered)
+    if order is None:
         return
-    job_id, name, phase, folders = found
+    job_id, name, phase, folders = order
     archives = _archives(opening)
     try:
         if phase == "ordered":
             await _replace(opening, archives, job_id, name)
-        said = await asyncio.to_thread(_files, opening, archives, name, folders)
+        messages = await asyncio.to_thread(_files, opening, archives, name, folders)
     except BackupFailed as error:
         await _failed(opening, job_id, str(error))
     except (sa.exc.SQLAlchemyError, OSError):
@@ -63,7 +63,7 @@ async def act(opening: Opening) -> None:
         await _failed(opening, job_id, f"{type(error).__name__}: {error}")
     else:
         output = await opening.needs.database.read(_output, job_id)
-        text = "\n".join([output, *said, _BACK, f"restored {name}"])
+        text = "\n".join([output, *messages, _BACK, f"restored {name}"])
         await opening.needs.database.write(journal.end, job_id, output=text)
         log.info("restored %s", name)
 

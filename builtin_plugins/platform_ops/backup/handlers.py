@@ -58,15 +58,15 @@ class StorageUnavailable(Unavailable):
 @routes.get("/v1/backups", access=ADMIN, returns=ArchiveList, errors=(StorageUnavailable,))
 async def index(ctx: Context) -> ArchiveList:
     """List the backups."""
-    found = await _archives(ctx.platform)
+    archives = await _archives(ctx.platform)
     return ArchiveList(
         archives=[
             ArchiveOut(
-                name=one.name,
-                size_bytes=one.size,
-                modified_at=one.modified_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                name=archive.name,
+                size_bytes=archive.size,
+                modified_at=archive.modified_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             )
-            for one in found
+            for archive in archives
         ]
     )
 
@@ -165,6 +165,6 @@ def _drill(unit: Unit, caller: Caller, name: str) -> BackupJobOut:
 
 
 def _rendered(unit: Unit, job_id: str) -> BackupJobOut:
-    found = unit.session.get(BackupJob, job_id)
-    assert found is not None
-    return journal.render(found)
+    row = unit.session.get(BackupJob, job_id)
+    assert row is not None
+    return journal.render(row)

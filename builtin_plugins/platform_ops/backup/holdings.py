@@ -30,38 +30,42 @@ class Holding:
 def holdings(connection: Connection, owners: Sequence[Owner]) -> list[Holding]:
     """Every owner that has a version table, the kernel first."""
     names = _table_names(connection)
-    found = sorted(name.removesuffix(_VERSIONS) for name in names if name.endswith(_VERSIONS))
+    owner_names = sorted(name.removesuffix(_VERSIONS) for name in names if name.endswith(_VERSIONS))
     derived = _derived(connection, owners)
-    kept = [name for name in names if not name.endswith(_VERSIONS) and not _covered(name, derived)]
-    tables: dict[str, list[str]] = {owner: [] for owner in found}
-    for name in kept:
-        owner = max((one for one in found if name.startswith(f"{one}_")), key=len, default=None)
+    table_names = [name for name in names if not name.endswith(_VERSIONS) and not _covered(name, derived)]
+    tables: dict[str, list[str]] = {owner: [] for owner in owner_names}
+    for name in table_names:
+        owner = max(
+            (candidate for candidate in owner_names if name.startswith(f"{candidate}_")),
+            key=len,
+            default=None,
+        )
         if owner is not None:
             tables[owner].append(name)
-    ordered = sorted(found, key=lambda owner: (owner != "kernel", owner))
+    ordered = sorted(owner_names, key=lambda owner: (owner != "kernel", owner))
     return [Holding(owner, _revision(connection, owner), tuple(tables[owner])) for owner in ordered]
 
 
-def missing_revisions(owners: Sequence[Owner], wanted: Mapping[str, str | None]) -> list[str]:
-    """The revisions in `wanted` (by owner) that this program can't build, one line each."""
-    known = {owner.name: known_revisions(owner) for owner in owners}
+def missing_revisions(owners: Sequence[Owner], required: Mapping[str, str | None]) -> list[str]:
+    """The revisions in `required` (by owner) that this program can't build, one line each."""
+    revisions = {owner.name: known_revisions(owner) for owner in owners}
     problems = []
-    for name, revision in sorted(wanted.items()):
-        if name not in known:
+    for name, revision in sorted(required.items()):
+        if name not in revisions:
             problems.append(f"the plugin '{name}' is not installed here, or it is out of service")
-        elif revision is not None and revision not in known[name]:
+        elif revision is not None and revision not in revisions[name]:
             problems.append(f"the tables of '{name}' are from another version (migration {revision})")
     return problems
 
 
-def build(connection: Connection, owners: Sequence[Owner], wanted: Mapping[str, str | None]) -> None:
-    """Drop every owner's tables and recreate those of `wanted`, empty, at their revisions.
+def build(connection: Connection, owners: Sequence[Owner], revisions: Mapping[str, str | None]) -> None:
+    """Drop every owner's tables and recreate those of `revisions`, empty, at their revisions.
 
     In the connection's transaction, which must be one of `Database.schema_change`.
     """
     _drop_all(connection, owners)
     for owner in owners:
-        revision = wanted.get(owner.name)
+        revision = revisions.get(owner.name)
         if revision is not None:
             upgrade_within(connection, owner, revision)
 
@@ -83,11 +87,11 @@ def _table_names(connection: Connection) -> list[str]:
 
 def _derived(connection: Connection, owners: Iterable[Owner]) -> set[str]:
     """The names of derived tables; each also covers tables that start with it and ``_``."""
-    found = {name for owner in owners for name in owner.tables.derived}
+    names = {name for owner in owners for name in owner.tables.derived}
     if connection.dialect.name == "sqlite":
         query = text("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
-        found |= set(connection.scalars(query))
-    return found
+        names |= set(connection.scalars(query))
+    return names
 
 
 def _covered(name: str, derived: set[str]) -> bool:
@@ -101,8 +105,8 @@ def _revision(connection: Connection, owner: str) -> str | None:
 
 def _drop_all(connection: Connection, owners: Sequence[Owner]) -> None:
     names = _table_names(connection)
-    held = {name.removesuffix(_VERSIONS) for name in names if name.endswith(_VERSIONS)}
-    prefixes = tuple(f"{owner}_" for owner in held | {owner.name for owner in owners})
+    installed = {name.removesuffix(_VERSIONS) for name in names if name.endswith(_VERSIONS)}
+    prefixes = tuple(f"{owner}_" for owner in installed | {owner.name for owner in owners})
     quote = connection.dialect.identifier_preparer.quote
     mine = [name for name in names if name.startswith(prefixes)]
     if connection.dialect.name == "sqlite":
@@ -130,6 +134,6 @@ def _functions(connection: Connection, prefixes: tuple[str, ...]) -> list[str]:
 
 def reflected(connection: Connection, names: Iterable[str]) -> MetaData:
     """These tables as they are in the database."""
-    found = MetaData()
-    found.reflect(connection, only=sorted(names), resolve_fks=False)
-    return found
+    metadata = MetaData()
+    metadata.reflect(connection, only=sorted(names), resolve_fks=False)
+    return metadata

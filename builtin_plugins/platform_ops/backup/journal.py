@@ -15,7 +15,7 @@ from builtin_plugins.platform_ops.models import BackupJob
 from kernel.sdk import Unit, utc_now
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_SHOWN = 50
+_MAX_JOBS = 50
 _LAST = 8000
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -91,7 +91,7 @@ def end(unit: Unit, /, job_id: str, *, error: str | None = None, **values: Any) 
 
 def latest_jobs(session: Session) -> BackupJobs:
     """The last jobs."""
-    newest = select(BackupJob).order_by(BackupJob.requested_at.desc(), BackupJob.id).limit(_SHOWN)
+    newest = select(BackupJob).order_by(BackupJob.requested_at.desc(), BackupJob.id).limit(_MAX_JOBS)
     return BackupJobs(jobs=[render(job) for job in session.scalars(newest)])
 
 

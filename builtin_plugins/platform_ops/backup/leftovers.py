@@ -30,9 +30,9 @@ async def find_leftovers(platform: Platform) -> None:
     if await platform.database.read(_left):
         await platform.database.write(_ask)
     # Listed before their jobs: one that begins in between isn't a leftover.
-    if found := await asyncio.to_thread(instances, platform.settings.home):
+    if leftovers := await asyncio.to_thread(instances, platform.settings.home):
         needed = await platform.database.read(_under_way)
-        await asyncio.to_thread(remove_instances, [path for path in found if path.name not in needed])
+        await asyncio.to_thread(remove_instances, [path for path in leftovers if path.name not in needed])
 
 
 async def _release(platform: Platform, _payload: NoPayload) -> None:
@@ -63,8 +63,10 @@ def _under_way(session: Session) -> set[str]:
 def _left(session: Session) -> dict[str, list[str]]:
     """Held contents of ended restores, by holder."""
     needed = _under_way(session)
-    found = held_blobs_of(session, HOLDER)
-    return {holder: own for holder, own in found.items() if holder.removeprefix(HOLDER) not in needed}
+    held_by_holder = held_blobs_of(session, HOLDER)
+    return {
+        holder: own for holder, own in held_by_holder.items() if holder.removeprefix(HOLDER) not in needed
+    }
 
 
 def _ask(unit: Unit) -> None:

@@ -29,10 +29,10 @@ def _offer_age(platform: Platform) -> None:
         "When the newest backup that can be read was made, in Unix time; 0 if there is none.",
     )
 
-    known: dict[tuple[str, datetime], bool] = {}
+    results: dict[tuple[str, datetime], bool] = {}
 
     async def read() -> None:
-        entry = await asyncio.to_thread(lambda: archives_of(platform).newest_sound(known))
+        entry = await asyncio.to_thread(lambda: archives_of(platform).newest_sound(results))
         newest.set(entry.modified_at.timestamp() if entry else 0)
 
     platform.metrics.on_scrape(read, _EVERY_SECONDS)

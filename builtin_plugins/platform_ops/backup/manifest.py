@@ -35,8 +35,8 @@ Kind = Literal["bool", "bytes", "date", "decimal", "float", "int", "json", "text
 
 
 def _relative(path: str) -> str:
-    found = PurePosixPath(path)
-    if not path or found.is_absolute() or ".." in found.parts or "\0" in path or "\\" in path:
+    relative = PurePosixPath(path)
+    if not path or relative.is_absolute() or ".." in relative.parts or "\0" in path or "\\" in path:
         raise ValueError("a path leads outside")
     return path
 
@@ -185,9 +185,9 @@ def _only_member(content: bytes) -> bytes:
             if len(members) != 1 or members[0].name != _MEMBER or not members[0].isreg():
                 raise ArchiveBroken(f"it must contain {_MEMBER} and nothing else")
             file = tar.extractfile(members[0])
-            found = b"" if file is None else file.read()
-            if len(found) != members[0].size:
+            data = b"" if file is None else file.read()
+            if len(data) != members[0].size:
                 raise ArchiveBroken("it is truncated")
-            return found
+            return data
     except tarfile.TarError:
         raise ArchiveBroken("it is not a tar archive") from None

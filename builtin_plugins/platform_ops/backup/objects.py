@@ -23,16 +23,16 @@ _STORED = PIECE + 64 * 1024
 
 
 class Objects:
-    """The pieces at one place. Call `load_known` before writing; not for several threads at once."""
+    """The pieces at one place. Call `load_sizes` before writing; not for several threads at once."""
 
     def __init__(self, place: BackupStore) -> None:
         self._place = place
-        self._known: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
         self.written = 0
 
-    def load_known(self) -> None:
+    def load_sizes(self) -> None:
         """List what is already stored, to avoid writing it again."""
-        self._known = {_digest(entry.name): entry.size for entry in self._place.entries(FOLDER)}
+        self._sizes = {_digest(entry.name): entry.size for entry in self._place.entries(FOLDER)}
 
     def stored(self) -> set[str]:
         """The names of all stored pieces."""
@@ -40,15 +40,15 @@ class Objects:
 
     def size_of(self, digests: Iterable[str]) -> int:
         """The bytes that these pieces take at the place."""
-        return sum(self._known.get(digest, 0) for digest in set(digests))
+        return sum(self._sizes.get(digest, 0) for digest in set(digests))
 
     def write(self, piece: bytes) -> str:
         """Store a piece unless it is there; returns its name."""
         digest = hashlib.sha256(piece).hexdigest()
-        if digest not in self._known:
+        if digest not in self._sizes:
             stored = compressed(piece)
             self._place.write(_name(digest), stored)
-            self._known[digest] = len(stored)
+            self._sizes[digest] = len(stored)
             self.written += len(stored)
         return digest
 

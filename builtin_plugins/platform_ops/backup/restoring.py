@@ -169,14 +169,14 @@ def _defer_references(connection: Connection, tables: Sequence[str]) -> list[tup
     if connection.dialect.name == "sqlite":
         return []
     inspector, quote = sa.inspect(connection), connection.dialect.identifier_preparer.quote
-    found = []
+    constraints = []
     for table in tables:
         for key in inspector.get_foreign_keys(table):
-            found.append((quote(table), quote(str(key["name"]))))
-    for table, name in found:
+            constraints.append((quote(table), quote(str(key["name"]))))
+    for table, name in constraints:
         change = f"ALTER TABLE {table} ALTER CONSTRAINT {name} DEFERRABLE INITIALLY DEFERRED"
         connection.execute(sa.text(change))
-    return found
+    return constraints
 
 
 def _check_references(connection: Connection, constraints: Sequence[tuple[str, str]]) -> None:
@@ -197,8 +197,8 @@ def _journal(connection: Connection) -> list[dict[str, Any]]:
 def _write_journal(connection: Connection, rows: list[dict[str, Any]], done: dict[str, Any]) -> None:
     table = holdings.reflected(connection, [JOURNAL]).tables[JOURNAL]
     for row in rows:
-        known = {name: value for name, value in row.items() if name in table.columns}
-        connection.execute(sa.insert(table), {**known, **(done if row["id"] == done["id"] else {})})
+        columns = {name: value for name, value in row.items() if name in table.columns}
+        connection.execute(sa.insert(table), {**columns, **(done if row["id"] == done["id"] else {})})
 
 
 def apply_files(
@@ -208,23 +208,23 @@ def apply_files(
 
     `config.yaml` also describes the machine, so it is restored as `config.restored.yaml`.
     """
-    said = []
+    messages = []
     if manifest.sealed is not None and archives.sealer is not None:
         content = archives.sealer.open(manifest.sealed, manifest.about())
-        said += _apply_secrets(content["secrets"], secrets)
+        messages += _apply_secrets(content["secrets"], secrets)
         if content["config"] is not None:
             target = home / "config.restored.yaml"
             _write_private(target, content["config"].encode())
-            said.append(f"the backup's config.yaml is at {target}; take from it what you need")
+            messages.append(f"the backup's config.yaml is at {target}; take from it what you need")
     elif manifest.sealed is not None:
-        said.append(
+        messages.append(
             "the backup's secrets and config.yaml were left out: to restore them, too, set "
             "PLATFORM_BACKUP_PASSPHRASE or PLATFORM_BACKUP_KEY_FILE as when it was made, and restore it again"
         )
     for name, folder in folders.items():
         files = [file for file in manifest.files if file.folder == name]
-        said += _apply_folder(files, archives.objects, folder)
-    return said
+        messages += _apply_folder(files, archives.objects, folder)
+    return messages
 
 
 def _apply_secrets(values: dict[str, str], secrets: SecretStore) -> list[str]:

@@ -37,13 +37,13 @@ def take_owners(
     connection: Connection, owners: Sequence[Any], objects: Objects, report: Report
 ) -> list[ArchivedOwner]:
     """Write all rows of every owner into pieces. `connection` must see a single state of the database."""
-    found = []
+    archived = []
     for holding in holdings.holdings(connection, owners):
         names = [name for name in holding.tables if name != JOURNAL]
         tables = holdings.reflected(connection, names)
-        taken = [_take_table(connection, tables.tables[name], objects, report) for name in names]
-        found.append(ArchivedOwner(name=holding.owner, revision=holding.revision, tables=taken))
-    return found
+        table_records = [_take_table(connection, tables.tables[name], objects, report) for name in names]
+        archived.append(ArchivedOwner(name=holding.owner, revision=holding.revision, tables=table_records))
+    return archived
 
 
 def _take_table(connection: Connection, table: sa.Table, objects: Objects, report: Report) -> ArchivedTable:
@@ -77,18 +77,18 @@ def columns_of(table: sa.Table) -> list[Column]:
 
 def _rows(connection: Connection, table: sa.Table, columns: Sequence[Column]) -> Iterator[Any]:
     sqlite = connection.dialect.name == "sqlite"
-    wanted = [
+    expressions = [
         selected(table.columns[column.name], column.kind, sqlite=sqlite).label(column.name)
         for column in columns
     ]
-    query = sa.select(*wanted).select_from(table).order_by(*table.primary_key.columns)
+    query = sa.select(*expressions).select_from(table).order_by(*table.primary_key.columns)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as result:
         yield from result
 
 
 def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    while found := list(islice(rows, _AT_ONCE)):
-        yield found
+    while batch := list(islice(rows, _AT_ONCE)):
+        yield batch
 
 
 def check_rows(table: ArchivedTable, objects: Objects, report: Report) -> None:
@@ -175,8 +175,8 @@ def highest(connection: Connection, table: sa.Table) -> int | None:
         if not _has_numbers(connection):
             return None
         query = sa.text("SELECT seq FROM sqlite_sequence WHERE name = :name")
-        found = connection.execute(query, {"name": table.name}).scalar()
-        return None if found is None else int(found)
+        number = connection.execute(query, {"name": table.name}).scalar()
+        return None if number is None else int(number)
     sequence = _sequence(connection, table, column)
     if sequence is None:
         return None
@@ -192,19 +192,19 @@ def _has_numbers(connection: Connection) -> bool:
 def _sequence(connection: Connection, table: sa.Table, column: sa.Column[Any]) -> str | None:
     query = sa.text("SELECT pg_get_serial_sequence(:table, :column)")
     quoted = connection.dialect.identifier_preparer.quote(table.name)
-    found: str | None = connection.execute(query, {"table": quoted, "column": column.name}).scalar()
-    return found
+    sequence: str | None = connection.execute(query, {"table": quoted, "column": column.name}).scalar()
+    return sequence
 
 
-def continue_after(connection: Connection, table: sa.Table, given: int | None) -> None:
-    """Number the next row after all existing ones, and after the last number `given`."""
+def continue_after(connection: Connection, table: sa.Table, last_given: int | None) -> None:
+    """Number the next row after all existing ones, and after the last number, `last_given`."""
     column = _numbered(table)
     if column is None:
         return
     last = connection.execute(sa.select(sa.func.max(column))).scalar() or 0
-    number = max(int(last), given or 0)
+    number = max(int(last), last_given or 0)
     if connection.dialect.name == "sqlite":
-        if given is None or not _has_numbers(connection):
+        if last_given is None or not _has_numbers(connection):
             return
         values = {"name": table.name, "seq": number}
         changed = connection.execute(

@@ -61,12 +61,12 @@ class Sealer:
                 base64.b64decode(part, validate=True) for part in (sealed.salt, sealed.nonce, sealed.data)
             )
             plain = AESGCM(self._key(salt)).decrypt(nonce, data, about)
-            found = json.loads(decompressed(plain, _LARGEST))
+            content = json.loads(decompressed(plain, _LARGEST))
         except (InvalidTag, ValueError, Damaged):
             what = self.kind.replace("-", " ")
             raise BackupFailed(f"the {what} does not fit this backup, or the backup was changed") from None
-        assert isinstance(found, dict)
-        return found
+        assert isinstance(content, dict)
+        return content
 
     def _key(self, salt: bytes) -> bytes:
         if self.kind == "key-file":

@@ -21,7 +21,7 @@ from kernel.sdk import Platform, Unit, audit
 from kernel.sdk.operations import request_restart
 from kernel.sdk.storage import SCHEMA, held_blobs_of
 
-_SHOWN = 5
+_MAX_DIGESTS = 5
 
 log = logging.getLogger("platform_ops.backup")
 
@@ -48,10 +48,10 @@ async def warn_of_storage(platform: Platform) -> None:
 
 async def folders_of(platform: Platform) -> dict[str, Path]:
     """The folders that plugins want backed up, by name."""
-    found: dict[str, Path] = {}
+    paths_by_name: dict[str, Path] = {}
     for folders in await platform.hooks.ask(api.find_backup_folders, platform=platform):
-        found.update(folders)
-    return found
+        paths_by_name.update(folders)
+    return paths_by_name
 
 
 async def answers_of(platform: Platform) -> list[ArchivedAnswer]:
@@ -61,10 +61,13 @@ async def answers_of(platform: Platform) -> list[ArchivedAnswer]:
     """
     if platform.role == "tool":
         return []
-    found: dict[str, str] = {}
+    answers_by_question: dict[str, str] = {}
     for answers in await platform.hooks.ask(api.find_sample_answers, platform=platform):
-        found.update(answers)
-    return [ArchivedAnswer(question=question, answer=answer) for question, answer in sorted(found.items())]
+        answers_by_question.update(answers)
+    return [
+        ArchivedAnswer(question=question, answer=answer)
+        for question, answer in sorted(answers_by_question.items())
+    ]
 
 
 async def source_of(platform: Platform) -> BackupSource:
@@ -106,8 +109,8 @@ def described(name: str, manifest: ArchiveManifest) -> str:
 
 def incomplete(manifest: ArchiveManifest) -> str:
     """What an archive lacks of what it should contain."""
-    names = ", ".join(digest[:12] for digest in manifest.missing[:_SHOWN])
-    more = len(manifest.missing) - _SHOWN
+    names = ", ".join(digest[:12] for digest in manifest.missing[:_MAX_DIGESTS])
+    more = len(manifest.missing) - _MAX_DIGESTS
     return (
         f"{len(manifest.missing)} uploaded files are NOT in it, as their stored content is missing or "
         f"damaged ({names}{f' and {more} more' if more > 0 else ''}); see: platformctl doctor"
@@ -136,5 +139,5 @@ def order_restore(
 async def give_up_restore(platform: Platform, job_id: str) -> None:
     """Release the files that were fetched for a restore that does not happen."""
     holder = holder_of(job_id)
-    held = await platform.database.read(held_blobs_of, holder)
-    await release_blobs(held.get(holder, []), platform.database, platform.blobs, holder)
+    blobs_by_holder = await platform.database.read(held_blobs_of, holder)
+    await release_blobs(blobs_by_holder.get(holder, []), platform.database, platform.blobs, holder)

@@ -75,8 +75,8 @@ def place_at(address: str, home: Path) -> BackupStore:
 
 
 def _protocols(filesystem: Any) -> tuple[str, ...]:
-    found = filesystem.protocol
-    return (found,) if isinstance(found, str) else tuple(found)
+    protocol = filesystem.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
 class FolderPlace:
@@ -101,9 +101,9 @@ class FolderPlace:
         for path in top.glob(pattern) if top.is_dir() else ():
             with suppress(FileNotFoundError):
                 if path.is_file() and not path.is_symlink() and not path.name.startswith(_TEMPORARY):
-                    found = path.stat()
-                    when = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield StoredFile(str(path.relative_to(self._folder)), found.st_size, when)
+                    status = path.stat()
+                    when = datetime.fromtimestamp(status.st_mtime, UTC)
+                    yield StoredFile(str(path.relative_to(self._folder)), status.st_size, when)
 
     def read(self, name: str, limit: int) -> bytes:
         # Through a link, somebody could have another file read as an archive.
@@ -156,10 +156,10 @@ class RemotePlace:
         self._files.invalidate_cache()
         try:
             with self._explained():
-                found = self._files.find(top, detail=True, maxdepth=2 if folder else 1)
+                files_by_path = self._files.find(top, detail=True, maxdepth=2 if folder else 1)
         except FileNotFoundError:
             return
-        for path, about in found.items():
+        for path, about in files_by_path.items():
             name = path.removeprefix(self._root).lstrip("/")
             yield StoredFile(
                 name, int(about["size"] or 0), _moment(about, partial(self._files.modified, path))
@@ -194,10 +194,10 @@ class RemotePlace:
 
 
 def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:
-    found = about.get("LastModified") or about.get("mtime") or about.get("created")
-    if found is None:
-        found = ask()
-    if isinstance(found, int | float):
-        return datetime.fromtimestamp(found, UTC)
-    when: datetime = found
+    moment = about.get("LastModified") or about.get("mtime") or about.get("created")
+    if moment is None:
+        moment = ask()
+    if isinstance(moment, int | float):
+        return datetime.fromtimestamp(moment, UTC)
+    when: datetime = moment
     return when if when.tzinfo else when.replace(tzinfo=UTC)

@@ -42,8 +42,8 @@ _MODULUS = 2**256
 
 def kind_of(column: sa.Column[Any]) -> Kind:
     """How a column's values are encoded. Raises BackupFailed for a type that both databases don't share."""
-    for known, kind in _KINDS:
-        if isinstance(column.type, known):
+    for column_type, kind in _KINDS:
+        if isinstance(column.type, column_type):
             return kind
     raise BackupFailed(
         f"the column {column.table.name}.{column.name} has the type {column.type!r}, which backups don't know"
@@ -141,8 +141,8 @@ def _bytes(value: str) -> bytes:
 
 
 def _json(value: str) -> Any:
-    found = json.loads(value)
-    return sa.JSON.NULL if found is None else found
+    decoded = json.loads(value)
+    return sa.JSON.NULL if decoded is None else decoded
 
 
 def _checked_json(value: str) -> str:

@@ -103,9 +103,9 @@ class Reconciled(BaseModel):
 async def index(ctx: Context) -> Bundles:
     """List the bundles: what each claims, and whether it is enabled."""
     there = await switching.fleet(ctx.platform, now=False)
-    found = await ctx.read(switching.wanted, there.claims)
-    bundles = [_rendered(name, found, there) for name in found.claims]
-    return Bundles(bundles=bundles, orphaned=found.orphaned(), count=len(bundles))
+    switches = await ctx.read(switching.desired_switches, there.claims)
+    bundles = [_rendered(name, switches, there) for name in switches.claims]
+    return Bundles(bundles=bundles, orphaned=switches.orphaned(), count=len(bundles))
 
 
 @routes.get("/v1/bundles/ready", access=PUBLIC, returns=Readiness, errors=ENGINE_ERRORS)
@@ -113,10 +113,10 @@ async def ready(ctx: Context) -> Readiness:
     """Show which services run and are healthy now."""
     there = await switching.fleet(ctx.platform, now=False)
     names = dict.fromkeys(service for claims in there.claims.values() for service in claims)
-    found = {name: await _state(ctx.platform, there, name) for name in names}
+    states = {name: await _state(ctx.platform, there, name) for name in names}
     bundles = []
     for name, claims in there.claims.items():
-        services = [found[service] for service in claims]
+        services = [states[service] for service in claims]
         is_ready = all(service.running and service.healthy for service in services)
         bundles.append(BundleReady(name=name, ready=is_ready, services=services))
     return Readiness(bundles=bundles, count=len(bundles))
@@ -126,10 +126,10 @@ async def ready(ctx: Context) -> Readiness:
 async def reconcile(ctx: Context) -> Reconciled:
     """Start and stop services so that they match the desired state of the bundles."""
     there = await switching.fleet(ctx.platform, now=True)
-    found = await ctx.read(switching.wanted, there.claims)
-    active = [name for name in found.services() if found.is_active(name)]
+    switches = await ctx.read(switching.desired_switches, there.claims)
+    active = [name for name in switches.services() if switches.is_active(name)]
     on = await switching.put(ctx.caller, there, active, on=True)
-    off = await switching.put(ctx.caller, there, found.orphaned(), on=False)
+    off = await switching.put(ctx.caller, there, switches.orphaned(), on=False)
     return Reconciled(
         started=on.changed,
         already_running=on.already,
@@ -174,8 +174,8 @@ async def disable(ctx: Context, name: str) -> Disabled:
     """Disable a bundle, and the containers or plugins of services that no other enabled bundle claims."""
     there = await switching.fleet(ctx.platform, now=True)
     there.check_name(name)
-    found = await switching.want(ctx.caller, name, there.claims, on=False)
-    orphaned = [service for service in there.claims[name] if not found.is_active(service)]
+    switches = await switching.want(ctx.caller, name, there.claims, on=False)
+    orphaned = [service for service in there.claims[name] if not switches.is_active(service)]
     done = await switching.put(ctx.caller, there, orphaned, on=False)
     return Disabled(
         bundle=name,
@@ -215,5 +215,5 @@ async def _state(platform: Platform, there: Fleet, service: str) -> ServiceReady
         return ServiceReady(name=service, running=False, healthy=False)
     plugin = switching.plugin_of(platform, service)
     checks = Directory(platform).health_checks(plugin) if plugin is not None else []
-    said = [await run_check(platform, check) for check in checks if check.critical]
-    return ServiceReady(name=service, running=True, healthy=not any(map(is_failure, said)))
+    results = [await run_check(platform, check) for check in checks if check.critical]
+    return ServiceReady(name=service, running=True, healthy=not any(map(is_failure, results)))

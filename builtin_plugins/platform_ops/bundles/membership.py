@@ -27,13 +27,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 def all_claims(labelled: Iterable[tuple[str, Iterable[str]]]) -> Claims:
     """What each bundle claims, including the services and bundles from container labels."""
-    found = {name: list(claims) for name, claims in CLAIMS.items()}
+    claims_by_bundle = {name: list(claims) for name, claims in CLAIMS.items()}
     for service, bundles in labelled:
         for name in filter(_NAME.fullmatch, bundles):
-            claims = found.setdefault(name, [])
+            claims = claims_by_bundle.setdefault(name, [])
             if service not in claims:
                 claims.append(service)
-    return {name: tuple(claims) for name, claims in found.items()}
+    return {name: tuple(claims) for name, claims in claims_by_bundle.items()}
 
 
 @dataclass(frozen=True)

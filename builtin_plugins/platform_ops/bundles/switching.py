@@ -71,10 +71,10 @@ async def fleet(platform: Platform, *, now: bool) -> Fleet:
     engine = engine_of(platform)
     if engine is None:
         return Fleet(None, ())
-    return Fleet(engine, await (engine.containers() if now else engine.seen()))
+    return Fleet(engine, await (engine.containers() if now else engine.recent_containers()))
 
 
-def wanted(session: Session, claims: Claims) -> BundleSwitches:
+def desired_switches(session: Session, claims: Claims) -> BundleSwitches:
     """The desired state, as administrators set it."""
     off = select(BundleSwitch.name).where(BundleSwitch.enabled.is_(False))
     return BundleSwitches(frozenset(session.scalars(off)), claims)
@@ -147,4 +147,4 @@ def _store(unit: Unit, caller: Caller, bundle: str, claims: Claims, on: bool) ->
         action = "bundle.enabled" if on else "bundle.disabled"
         audit(unit, action, "bundle", bundle, origin=caller.origin)
     unit.session.flush()
-    return wanted(unit.session, claims)
+    return desired_switches(unit.session, claims)

@@ -74,13 +74,19 @@ def show(as_json: AsJson = False) -> None:
     """List the backups, newest first."""
     from cli import console
 
-    found = _run(_list)
+    archives = _run(_list)
     if as_json:
         console.print_json(
-            [{"name": one.name, "size_bytes": one.size, "modified_at": one.modified_at} for one in found]
+            [
+                {"name": archive.name, "size_bytes": archive.size, "modified_at": archive.modified_at}
+                for archive in archives
+            ]
         )
         return
-    rows = [(one.name, console.size(one.size), f"{one.modified_at:%Y-%m-%d %H:%M}") for one in found]
+    rows = [
+        (archive.name, console.size(archive.size), f"{archive.modified_at:%Y-%m-%d %H:%M}")
+        for archive in archives
+    ]
     console.print_table(
         ("name", "size", "made (UTC)"), rows, "There are no backups. To make one: platformctl backup create"
     )
@@ -116,7 +122,7 @@ async def _verify(name: str | None) -> tuple[str, ArchiveManifest]:
         require(platform, "platform_ops")
         archives = archives_of(platform)
         name = name or archives.newest()
-        archives.objects.load_known()
+        archives.objects.load_sizes()
         try:
             return name, archives.verify(name)
         except FileNotFoundError:

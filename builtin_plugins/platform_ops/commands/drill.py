@@ -75,8 +75,8 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
     """
     from builtin_plugins.platform_ops.settings import OpsSettings
 
-    settings, found = platform.settings_of(OpsSettings), isolated_environment(home)
-    given: dict[str, Any] = {
+    settings, isolated = platform.settings_of(OpsSettings), isolated_environment(home)
+    backup_settings: dict[str, Any] = {
         "TO": settings.backup_to or platform.settings.home / "backups",
         "PASSPHRASE": settings.backup_passphrase and settings.backup_passphrase.get_secret_value(),
         "KEY_FILE": settings.backup_key_file and settings.backup_key_file.absolute(),
@@ -86,7 +86,11 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
     (home / "cache").symlink_to(
         platform.settings.home.absolute() / "cache"
     )  # 200 MB that needn't be made again
-    return {**found, **answering, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
+    return {
+        **isolated,
+        **answering,
+        **{f"{_BACKUP}{key}": str(value) for key, value in backup_settings.items() if value},
+    }
 
 
 def _copy_config(source: Path, target: Path) -> None:
@@ -96,11 +100,11 @@ def _copy_config(source: Path, target: Path) -> None:
     if not source.is_file():
         return
     config = yaml.safe_load(source.read_text(encoding="utf-8")) or {}
-    kept = {name: config[name] for name in _SECTIONS if name in config}
+    sections = {name: config[name] for name in _SECTIONS if name in config}
     disabled = (config.get("kernel") or {}).get("plugins_disabled")
     if disabled:
-        kept["kernel"] = {"plugins_disabled": disabled}
-    target.write_text(yaml.safe_dump(kept), encoding="utf-8")
+        sections["kernel"] = {"plugins_disabled": disabled}
+    target.write_text(yaml.safe_dump(sections), encoding="utf-8")
 
 
 async def _compare_files(copy: Platform, manifest: ArchiveManifest) -> str:
@@ -121,8 +125,8 @@ async def _compare_answers(copy: Platform, manifest: ArchiveManifest) -> str:
 
     if not manifest.answers:
         return "no questions were recorded in this backup"
-    given = {item.question: item.answer for item in await answers_of(copy)}
+    answers_by_question = {item.question: item.answer for item in await answers_of(copy)}
     for item in manifest.answers:
-        if given.get(item.question) != item.answer:
+        if answers_by_question.get(item.question) != item.answer:
             raise CommandFailed(f"the restored copy gives a different answer to: {item.question[:200]}")
     return f"{len(manifest.answers)} recorded questions have the same answers, byte by byte"

@@ -40,8 +40,8 @@ async def index(ctx: Context) -> SettingList:
 
     With several processes, those of the process that answers.
     """
-    found = [_rendered(setting) for setting in settings_in_effect(ctx.platform)]
-    return SettingList(settings=found, count=len(found))
+    items = [_rendered(setting) for setting in settings_in_effect(ctx.platform)]
+    return SettingList(settings=items, count=len(items))
 
 
 def _rendered(setting: ShownSetting) -> SettingOut:

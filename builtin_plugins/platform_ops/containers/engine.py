@@ -103,23 +103,26 @@ class Engine:
         self._session = session
         self._base = base
         self._turn = asyncio.Lock()
-        self._seen: tuple[float, Sequence[Container]] = (float("-inf"), ())
+        self._latest: tuple[float, Sequence[Container]] = (float("-inf"), ())
 
     async def containers(self) -> Sequence[Container]:
         """The labeled containers by service, as they are now. Raises EngineUnreachable, EngineFailed."""
         filters = json.dumps({"label": [BUNDLES_LABEL]})
         path = f"/containers/json?all=true&filters={quote(filters)}"
-        found = self._parsed(_LIST, await self._ask("GET", path))
-        made = sorted((_container(one) for one in found), key=lambda one: (one.service, one.id))
-        self._seen = (time.monotonic(), made)
-        return made
+        documents = self._parsed(_LIST, await self._ask("GET", path))
+        ordered = sorted(
+            (_container(container) for container in documents),
+            key=lambda container: (container.service, container.id),
+        )
+        self._latest = (time.monotonic(), ordered)
+        return ordered
 
-    async def seen(self) -> Sequence[Container]:
+    async def recent_containers(self) -> Sequence[Container]:
         """The same, at most a second old, for frequent requests by anybody."""
         async with self._turn:
-            moment, found = self._seen
+            moment, containers = self._latest
             if time.monotonic() - moment < _FRESH_SECONDS:
-                return found
+                return containers
             return await self.containers()
 
     async def start(self, container: Container) -> bool:
@@ -184,8 +187,8 @@ class Engine:
         except aiohttp.ClientError:
             raise EngineFailed() from None
 
-    def _check(self, status: int, body: bytes, wanted: int = 200) -> None:
-        if status != wanted:
+    def _check(self, status: int, body: bytes, expected: int = 200) -> None:
+        if status != expected:
             raise EngineFailed(f"The container engine answered {status}{_error_text(body)}")
 
     def _parsed(self, kind: TypeAdapter[Any], body: bytes) -> Any:
@@ -282,12 +285,12 @@ def _error_text(body: bytes) -> str:
 
 
 async def _text_of(answer: aiohttp.ClientResponse) -> bytes:
-    found = bytearray()
+    body = bytearray()
     async for piece in answer.content.iter_any():
-        found += piece
-        if len(found) > _LARGEST_ANSWER:
+        body += piece
+        if len(body) > _LARGEST_ANSWER:
             raise EngineFailed("The container engine sent too much")
-    return bytes(found)
+    return bytes(body)
 
 
 async def _bounded(answer: aiohttp.ClientResponse, most: int | None) -> AsyncIterator[bytes]:

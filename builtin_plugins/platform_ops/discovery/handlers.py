@@ -77,8 +77,10 @@ async def register(ctx: Context, body: ServiceRegistration) -> Registered:
 @routes.get("/v1/services", access=PUBLIC, query=PageQuery, returns=ServiceList)
 async def index(ctx: Context, query: PageQuery) -> ServiceList:
     """List the registered services."""
-    found, total = await ctx.read(records.listed, query)
-    return ServiceList(services=found, count=len(found), total=total, limit=query.limit, offset=query.offset)
+    services, total = await ctx.read(records.listed, query)
+    return ServiceList(
+        services=services, count=len(services), total=total, limit=query.limit, offset=query.offset
+    )
 
 
 @routes.get("/v1/services/{service_name}", access=PUBLIC, returns=ServiceOut, errors=(ServiceNotFound,))
@@ -97,7 +99,7 @@ async def health(ctx: Context, service_name: str) -> ServiceHealth:
     """Check the health of a service."""
     service = await ctx.read(records.find, service_name)
     try:
-        status, said = await _status_and_body(ctx, service)
+        status, health_data = await _status_and_body(ctx, service)
     except OutgoingError as error:
         await ctx.write(records.note_health, service, "unhealthy")
         raise as_platform_error(error, service_name) from None
@@ -105,7 +107,7 @@ async def health(ctx: Context, service_name: str) -> ServiceHealth:
     await ctx.write(records.note_health, service, "healthy" if is_healthy else "unhealthy")
     if not is_healthy:
         raise ServiceUnhealthy(f"'{service_name}' answered {status}")
-    return ServiceHealth(service=service_name, health_data=said, checked_at=utc_now())
+    return ServiceHealth(service=service_name, health_data=health_data, checked_at=utc_now())
 
 
 @routes.delete(
@@ -125,8 +127,8 @@ async def health_fields(platform: Platform) -> dict[str, Any]:
 async def _status_and_body(ctx: Context, service: ServiceOut) -> tuple[int, Any]:
     client = ctx.resource(CALLING).client
     async with await client.call("GET", service.address.url(service.health_check_url)) as reply:
-        said = await reply.read()
+        body = await reply.read()
     try:
-        return reply.status, json.loads(said)
+        return reply.status, json.loads(body)
     except ValueError:
-        return reply.status, said.decode(errors="replace")[:1000]
+        return reply.status, body.decode(errors="replace")[:1000]

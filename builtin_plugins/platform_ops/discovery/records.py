@@ -99,19 +99,19 @@ class ServiceOut(BaseModel):
         return ServiceAddress(self.host, self.port)
 
 
-def register(unit: Unit, caller: Caller, wanted: ServiceRegistration) -> ServiceOut:
+def register(unit: Unit, caller: Caller, body: ServiceRegistration) -> ServiceOut:
     """Store a service, replacing one of the same name."""
     unit.lock("platform_ops.services")
-    row = unit.session.get(RegisteredService, wanted.service_name)
+    row = unit.session.get(RegisteredService, body.service_name)
     before = None if row is None else {"address": str(ServiceAddress(row.host, row.port))}
     if row is None:
-        row = RegisteredService(name=wanted.service_name)
+        row = RegisteredService(name=body.service_name)
         unit.session.add(row)
-    row.type, row.host, row.port = wanted.service_type, wanted.address.host, wanted.port
-    row.health_path, row.details = wanted.health_check_url, wanted.metadata
+    row.type, row.host, row.port = body.service_type, body.address.host, body.port
+    row.health_path, row.details = body.health_check_url, body.metadata
     row.health, row.checked_at = "unknown", None
     row.registered_at, row.registered_by = utc_now(), caller.principal.subject
-    after = {"address": str(wanted.address)}
+    after = {"address": str(body.address)}
     if before != after:
         audit(
             unit, "service.registered", "service", row.name, before=before, after=after, origin=caller.origin

@@ -61,10 +61,12 @@ async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamRes
     if name not in CORE_SERVICES:
         raise ContainerNotFound()
     engine = engine_of(ctx.platform)
-    if engine is not None and (found := _best(await engine.containers(), name)) is not None:
+    if engine is not None and (container := _best(await engine.containers(), name)) is not None:
         if query.follow:
-            return await send_events(ctx.request, _rendered(engine.follow(found, query.tail)), endless=True)
-        return Logs(name=name, lines=[_out(line) for line in await engine.last_lines(found, query.tail)])
+            return await send_events(
+                ctx.request, _rendered(engine.follow(container, query.tail)), endless=True
+            )
+        return Logs(name=name, lines=[_out(line) for line in await engine.last_lines(container, query.tail)])
     if name != GATEWAY and name not in Directory(ctx.platform).services():
         raise ContainerNotFound()
     ring = ctx.resource(RING)
@@ -75,8 +77,8 @@ async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamRes
 
 def _best(containers: Sequence[Container], service: str) -> Container | None:
     """A running container of the service, else one that has stopped."""
-    own = [one for one in containers if one.service == service]
-    return max(own, key=lambda one: one.running, default=None)
+    own = [container for container in containers if container.service == service]
+    return max(own, key=lambda container: container.running, default=None)
 
 
 async def _rendered(lines: AsyncGenerator[ContainerLine, None]) -> AsyncGenerator[tuple[str, Any], None]:

@@ -31,7 +31,7 @@ CORE_SERVICES = (
     "graph-rag",
     "platform-ops",
 )
-KEPT = 2000
+MAX_LINES = 2000
 _LONGEST = 2000
 _WAITING = 1000
 
@@ -44,7 +44,7 @@ class Ring(logging.Handler):
         self.setFormatter(LogFormatter())
         self._folders = folders
         self._owners: dict[str, str | None] = {}
-        self._lines = {name: deque[str](maxlen=KEPT) for name in CORE_SERVICES}
+        self._lines = {name: deque[str](maxlen=MAX_LINES) for name in CORE_SERVICES}
         self._followers: set[tuple[str, asyncio.AbstractEventLoop, asyncio.Queue[str]]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -80,8 +80,8 @@ class Ring(logging.Handler):
             folders = [folder for folder in self._folders if path.startswith(folder)]
             self._owners[path] = self._folders[max(folders, key=len)] if folders else None
         served = acting()
-        found = self._owners[path] or (None if served is None else served.part)
-        return found if found in self._lines else GATEWAY
+        service = self._owners[path] or (None if served is None else served.part)
+        return service if service in self._lines else GATEWAY
 
 
 RING: ResourceKey[Ring] = ResourceKey("platform_ops.logs")
@@ -102,12 +102,12 @@ def _folders(platform: Platform) -> dict[str, str]:
     """Folders of plugins' code, each with the core service that the plugin has routes of."""
     services = Directory(platform).services()
     parts = {plugin: service for service, plugins in services.items() for plugin in plugins}
-    found = {}
+    services_by_folder = {}
     for record in platform.resource(PLUGIN_STATES).loaded():
         module = sys.modules.get(type(record.instance).__module__)
         if record.name in parts and module is not None and module.__file__ is not None:
-            found[str(Path(module.__file__).parent) + "/"] = parts[record.name]
-    return found
+            services_by_folder[str(Path(module.__file__).parent) + "/"] = parts[record.name]
+    return services_by_folder
 
 
 def _put(queue: asyncio.Queue[str], line: str) -> None:

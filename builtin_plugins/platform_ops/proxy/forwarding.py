@@ -57,9 +57,9 @@ async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
 
 def _target(ctx: Context, service: ServiceOut) -> URL:
     """The address at the service, with the path unchanged from the request."""
-    asked = ctx.request.rel_url
-    path = "/" + "/".join(asked.raw_path.split("/", _OURS)[_OURS:])
-    query = f"?{asked.raw_query_string}" if asked.raw_query_string else ""
+    request_url = ctx.request.rel_url
+    path = "/" + "/".join(request_url.raw_path.split("/", _OURS)[_OURS:])
+    query = f"?{request_url.raw_query_string}" if request_url.raw_query_string else ""
     return URL(service.address.url(path + query), encoded=True)
 
 

@@ -59,8 +59,8 @@ class ProxyTargets(BaseModel):
 @routes.get("/v1/proxy", access=PUBLIC, returns=ProxyTargets)
 async def index(ctx: Context) -> ProxyTargets:
     """List what can be called through the platform."""
-    found = [_rendered(service) for service in await ctx.read(records.everything)]
-    return ProxyTargets(services=found, count=len(found), timestamp=utc_now())
+    targets = [_rendered(service) for service in await ctx.read(records.everything)]
+    return ProxyTargets(services=targets, count=len(targets), timestamp=utc_now())
 
 
 def _declare(method: str) -> None:

@@ -20,10 +20,12 @@ class TookTooLong(Exception):
 
 def question_to(platform: Platform, spec: Any, plugin: str) -> Question | None:
     """A call of one hook of a plugin in service; None if the plugin doesn't implement it."""
-    for found in platform.hooks.implementations(spec):
-        if found.plugin == plugin:
-            call = partial(found.call, {"platform": platform})
-            return call if inspect.iscoroutinefunction(found.function) else partial(_in_a_thread, call)
+    for implementation in platform.hooks.implementations(spec):
+        if implementation.plugin == plugin:
+            call = partial(implementation.call, {"platform": platform})
+            return (
+                call if inspect.iscoroutinefunction(implementation.function) else partial(_in_a_thread, call)
+            )
     return None
 
 
@@ -38,11 +40,11 @@ async def ask_alone(question: Question, seconds: float) -> Data:
 
     A plugin that takes too long is abandoned: nobody waits for it to stop.
     """
-    asked = asyncio.ensure_future(question())
+    task = asyncio.ensure_future(question())
     try:
-        done, _ = await asyncio.wait({asked}, timeout=seconds)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
-        asked.cancel()
+        task.cancel()
     if not done:
         raise TookTooLong()
-    return asked.result()
+    return task.result()

@@ -98,8 +98,8 @@ async def _cancelled(platform: Platform, payload: CollectPayload) -> None:
 
 async def collect_all(platform: Platform, _payload: NoPayload) -> None:
     """Start collecting for every plugin that does; running collections continue."""
-    for found in platform.hooks.implementations(api.collect_data):
-        await platform.database.write(request_collection, found.plugin, None)
+    for implementation in platform.hooks.implementations(api.collect_data):
+        await platform.database.write(request_collection, implementation.plugin, None)
 
 
 COLLECT = LongJob(

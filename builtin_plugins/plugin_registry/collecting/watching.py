@@ -45,8 +45,8 @@ class HealthWatch:
     async def look(self) -> None:
         """Run all checks, and store the results."""
         entries = await Directory(self._platform).entries()
-        found = await asyncio.gather(*(self._look_at(entry) for entry in entries))
-        await self._platform.database.write(_keep, found)
+        states = await asyncio.gather(*(self._look_at(entry) for entry in entries))
+        await self._platform.database.write(_keep, states)
 
     async def _look_at(self, entry: PluginEntry) -> PluginHealth:
         async with self._turns:
@@ -70,16 +70,16 @@ def _looked_since(unit: Unit, seconds: float) -> bool:
 
 
 def _keep(unit: Unit, states: list[PluginHealth]) -> None:
-    known, now = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}, unit.now()
+    records, now = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}, unit.now()
     for health in states:
-        row = known.pop(health.name, None)
+        row = records.pop(health.name, None)
         if row is None:
             row = HealthRecord(plugin=health.name, changed_at=now)
             unit.session.add(row)
         elif row.status != health.health_status:
             row.changed_at = now
         row.status, row.checked_at = health.health_status, now
-    for gone in known.values():
+    for gone in records.values():
         unit.session.delete(gone)
 
 

@@ -34,11 +34,11 @@ _BODY_LIMIT = 1024 * 1024
 )
 async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call a read-only action with arguments in the query. Works without a token only for public actions."""
-    found = await ctx.resource(TOOLS).of_action(name, action)
-    if found is None or not found.read_only:
+    tool = await ctx.resource(TOOLS).of_action(name, action)
+    if tool is None or not tool.read_only:
         raise NotFound(f"The plugin '{name[:80]}' has no active read-only action '{action[:80]}'")
-    values = query_values(found.parameters, ctx.request.query)
-    return ActionResult(**await ctx.resource(TOOLS).call(ctx, found, values, counted=True))
+    values = query_values(tool.parameters, ctx.request.query)
+    return ActionResult(**await ctx.resource(TOOLS).call(ctx, tool, values, counted=True))
 
 
 @routes.post(
@@ -52,10 +52,10 @@ async def call_read_action(ctx: Context, name: str, action: str) -> ActionResult
 )
 async def call_action(ctx: Context, name: str, action: str) -> ActionResult:
     """Call an action. The body is an object with its arguments; leave it empty if there are none."""
-    found = await ctx.resource(TOOLS).of_action(name, action)
-    if found is None:
+    tool = await ctx.resource(TOOLS).of_action(name, action)
+    if tool is None:
         raise NotFound(f"The plugin '{name[:80]}' has no active action '{action[:80]}'")
-    await require_access(ctx, found.access)
+    await require_access(ctx, tool.access)
     raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
     values = json_object(raw, "The body") if raw else {}
-    return ActionResult(**await ctx.resource(TOOLS).call(ctx, found, values, counted=True))
+    return ActionResult(**await ctx.resource(TOOLS).call(ctx, tool, values, counted=True))

@@ -68,10 +68,10 @@ async def collect(ctx: Context, name: str) -> CollectionTriggered:
 async def get_collection(ctx: Context, name: str) -> CollectionOut:
     """Show the latest collection of a plugin: its state, and what the plugin reported."""
     await get_entry(ctx.platform, name)
-    found = await ctx.read(_latest, name)
-    if found is None:
+    collection = await ctx.read(_latest, name)
+    if collection is None:
         raise NotFound(f"The plugin '{name}' has not collected anything yet")
-    return found
+    return collection
 
 
 def _latest(session: Session, name: str) -> CollectionOut | None:

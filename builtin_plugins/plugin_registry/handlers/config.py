@@ -56,8 +56,8 @@ async def put_config(ctx: Context, name: str) -> ConfigChanged:
     cls = await _configurable(ctx, name)
     if cls is None:
         raise BadRequest(f"The plugin '{name}' has nothing to configure")
-    wanted = json_object(raw, "The body")
-    updated = await change_config(ctx.caller, name, cls, wanted)
+    values = json_object(raw, "The body")
+    updated = await change_config(ctx.caller, name, cls, values)
     await ctx.resource(LIVE).refresh()
     return ConfigChanged(plugin=name, updated=updated, values=values_in_effect(ctx.settings_of(cls)))
 

@@ -19,10 +19,10 @@ routes = RouteTable("Plugins")
 async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
     """List all plugins by name, including those that are out of service, with the reason."""
     entries = await Directory(ctx.platform).entries()
-    seen = await ctx.read(health_records)
+    records = await ctx.read(health_records)
     page = entries[query.offset : query.offset + query.limit]
     return PluginList(
-        plugins=[record_of(entry, seen.get(entry.name)) for entry in page],
+        plugins=[record_of(entry, records.get(entry.name)) for entry in page],
         count=len(page),
         total=len(entries),
         limit=query.limit,

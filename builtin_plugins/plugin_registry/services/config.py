@@ -20,13 +20,13 @@ _LOCK = "plugin_registry.config"
 
 
 async def change_config(
-    caller: Caller, plugin: str, cls: type[Settings], wanted: Mapping[str, Any]
+    caller: Caller, plugin: str, cls: type[Settings], values: Mapping[str, Any]
 ) -> list[str]:
     """Store the given values, by key; null reverts to the environment's. Returns the changed keys.
 
     A secret sent back as its mask stays as it is. Raises BadRequest, naming the key and the remedy.
     """
-    return await caller.platform.database.write(_change, caller, plugin, cls, _by_field(cls, wanted))
+    return await caller.platform.database.write(_change, caller, plugin, cls, _by_field(cls, values))
 
 
 def _change(
@@ -36,9 +36,9 @@ def _change(
     secrets = caller.platform.resource(OWNER_SECRETS)
     query = select(ConfigValue).where(ConfigValue.plugin == plugin)
     before = {row.field: row.value for row in unit.session.scalars(query)}
-    kept = {field: value for field, value in before.items() if field not in changes}
-    known = read_secrets(unit.session, secrets, plugin, cls, kept)
-    merged = {field: value for field, value in {**known, **changes}.items() if value is not None}
+    unchanged = {field: value for field, value in before.items() if field not in changes}
+    readable = read_secrets(unit.session, secrets, plugin, cls, unchanged)
+    merged = {field: value for field, value in {**readable, **changes}.items() if value is not None}
     valid = _validated(caller.platform, plugin, cls, merged)
     for field, value in changes.items():
         if is_secret(cls, field):
@@ -69,17 +69,17 @@ def _logged(cls: type[Settings], field: str, value: Any, is_stored: bool) -> Any
     return MASK if is_secret(cls, field) else value
 
 
-def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _by_field(cls: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
     keys = keys_of(cls)
-    for key, value in wanted.items():
+    for key, value in values.items():
         if key not in keys:
             raise BadRequest(f"'{key[:80]}' is not a setting of this plugin; it has: {', '.join(keys)}")
         if value is not None and not isinstance(value, str | int | float):
             raise BadRequest(f"{key} must be a string, a number, true or false, or null for the default")
         if isinstance(value, str) and "\x00" in value:
             raise BadRequest(f"{key} contains a NUL character; remove it")
-    found = {keys[key]: value for key, value in wanted.items()}
-    return {f: value for f, value in found.items() if not (is_secret(cls, f) and value == MASK)}
+    values_by_field = {keys[key]: value for key, value in values.items()}
+    return {f: value for f, value in values_by_field.items() if not (is_secret(cls, f) and value == MASK)}
 
 
 def _validated(platform: Platform, plugin: str, cls: type[Settings], stored: Mapping[str, Any]) -> Settings:
@@ -102,8 +102,8 @@ def _write(unit: Unit, plugin: str, field: str, value: Any) -> None:
     mine = (ConfigValue.plugin == plugin) & (ConfigValue.field == field)
     unit.session.execute(delete(ConfigValue).where(mine))
     if value is not None:
-        kept = None if value is _SECRET else value
-        unit.session.add(ConfigValue(plugin=plugin, field=field, value=kept, changed_at=utc_now()))
+        plain_value = None if value is _SECRET else value
+        unit.session.add(ConfigValue(plugin=plugin, field=field, value=plain_value, changed_at=utc_now()))
         unit.session.flush()
 
 

@@ -54,12 +54,12 @@ def read_secrets(
 ) -> dict[str, Any]:
     """Stored values with the secrets filled in; fields that are no longer configurable are left out."""
     owner = SecretOwner("plugin", plugin)
-    found = {}
+    values = {}
     for field, value in stored.items():
         if field in cls.configurable:
             secret = secrets.get(session, owner, secret_name(field)) if is_secret(cls, field) else None
-            found[field] = value if secret is None else secret.get_secret_value()
-    return found
+            values[field] = value if secret is None else secret.get_secret_value()
+    return values
 
 
 def _describe(key: str, field: FieldInfo) -> ConfigField:
@@ -76,14 +76,14 @@ def _describe(key: str, field: FieldInfo) -> ConfigField:
 
 def _choices(field: FieldInfo) -> list[Any]:
     """The types, and the literal values, that a field's annotation allows; None left out."""
-    pending, found = [field.annotation], []
+    pending, choices = [field.annotation], []
     while pending:
         kind = pending.pop(0)
         if typing.get_origin(kind) in (typing.Union, types.UnionType, Literal):
             pending += typing.get_args(kind)
         elif kind is not None and kind is not type(None):
-            found.append(kind)
-    return found
+            choices.append(kind)
+    return choices
 
 
 def _masked(value: Any) -> Any:

@@ -24,15 +24,15 @@ async def install(caller: Caller, document: bytes, media_type: str, *, update: b
     source = source_for_documents(caller.platform)
     if source is None:
         raise Conflict("No active plugin accepts manifests")
-    known = {entry.name: entry for entry in await source.plugins()} if update else {}
+    entries = {entry.name: entry for entry in await source.plugins()} if update else {}
     entry = await source.install(document, media_type, update=update)
-    await caller.platform.database.write(_note, caller, entry, known.get(entry.name), update)
+    await caller.platform.database.write(_note, caller, entry, entries.get(entry.name), update)
     return entry
 
 
-def _note(unit: Unit, caller: Caller, entry: PluginEntry, known: PluginEntry | None, update: bool) -> None:
+def _note(unit: Unit, caller: Caller, entry: PluginEntry, earlier: PluginEntry | None, update: bool) -> None:
     action = "plugin.updated" if update else "plugin.installed"
-    before, after = _state(known), _state(entry)
+    before, after = _state(earlier), _state(entry)
     audit(unit, action, "plugin", entry.name, before=before, after=after, origin=caller.origin)
 
 
@@ -53,20 +53,20 @@ async def uninstall(caller: Caller, name: str) -> None:
             f"uninstall. To turn it off, POST /v1/plugins/{name}/disable"
         )
     directory = Directory(platform)
-    known = await directory.entry(name)
-    await platform.database.write(_forget, caller, list(directory.sources()), name, known)
+    earlier = await directory.entry(name)
+    await platform.database.write(_forget, caller, list(directory.sources()), name, earlier)
     await platform.resource(LIVE).refresh()
 
 
 def _forget(
-    unit: Unit, caller: Caller, sources: Sequence[PluginSource], name: str, known: PluginEntry | None
+    unit: Unit, caller: Caller, sources: Sequence[PluginSource], name: str, earlier: PluginEntry | None
 ) -> None:
-    found = [source.remove(unit, name) for source in sources]
-    if not any(found):
+    removals = [source.remove(unit, name) for source in sources]
+    if not any(removals):
         raise NotFound(f"There is no plugin '{name[:80]}'")
     unit.session.execute(delete(Switch).where(Switch.plugin == name))
     unit.session.execute(delete(ConfigValue).where(ConfigValue.plugin == name))
-    audit(unit, "plugin.uninstalled", "plugin", name, before=_state(known), origin=caller.origin)
+    audit(unit, "plugin.uninstalled", "plugin", name, before=_state(earlier), origin=caller.origin)
     unit.notify(TOPIC, name)
 
 

@@ -15,7 +15,7 @@ from ..schemas import PluginHealth, PluginOut
 _DEFAULT_TIER: Literal["community"] = "community"
 
 HealthStatus = Literal["unknown", "healthy", "unhealthy", "error"]
-Seen = tuple[str, datetime, datetime]
+HealthCheckResult = tuple[str, datetime, datetime]
 
 
 async def get_entry(platform: Platform, name: str) -> PluginEntry:
@@ -26,8 +26,8 @@ async def get_entry(platform: Platform, name: str) -> PluginEntry:
     return entry
 
 
-def record_of(entry: PluginEntry, seen: Seen | None) -> PluginOut:
-    """The record of wire-facts 6.1; `seen` is the result of the last health check."""
+def record_of(entry: PluginEntry, last_check: HealthCheckResult | None) -> PluginOut:
+    """The record of wire-facts 6.1; `last_check` is the result of the last health check."""
     return PluginOut(
         name=entry.name,
         version=entry.version,
@@ -40,9 +40,9 @@ def record_of(entry: PluginEntry, seen: Seen | None) -> PluginOut:
         data_sources=list(entry.data_sources),
         databases=list(entry.databases),
         registered_at=entry.registered_at,
-        health_status=_health(entry, seen),
-        last_health_check=seen[1] if seen else None,
-        health_changed_at=seen[2] if seen else None,
+        health_status=_health(entry, last_check),
+        last_health_check=last_check[1] if last_check else None,
+        health_changed_at=last_check[2] if last_check else None,
         install_source=entry.source,
         required_tier=_DEFAULT_TIER,
         reason=_reason(entry),
@@ -56,12 +56,12 @@ def _reason(entry: PluginEntry) -> str | None:
     return entry.reason or entry.problem
 
 
-def _health(entry: PluginEntry, seen: Seen | None) -> HealthStatus:
+def _health(entry: PluginEntry, last_check: HealthCheckResult | None) -> HealthStatus:
     if entry.status == "error":
         return "error"
     if entry.problem:
         return "unhealthy"
-    return cast("HealthStatus", seen[0]) if seen and entry.status == "enabled" else "unknown"
+    return cast("HealthStatus", last_check[0]) if last_check and entry.status == "enabled" else "unknown"
 
 
 async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:

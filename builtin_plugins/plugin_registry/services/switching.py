@@ -26,8 +26,8 @@ async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str)
 
 def _remember(unit: Unit, caller: Caller, entry: PluginEntry, on: bool) -> None:
     unit.lock(_LOCK)
-    known = unit.session.get(Switch, entry.name)
-    was_on = not entry.off_by_default if known is None else known.enabled
+    row = unit.session.get(Switch, entry.name)
+    was_on = not entry.off_by_default if row is None else row.enabled
     unit.session.merge(Switch(plugin=entry.name, enabled=on, changed_at=utc_now(), changed_by=caller.id))
     if was_on != on:
         action = "plugin.enabled" if on else "plugin.disabled"

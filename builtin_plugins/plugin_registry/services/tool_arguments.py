@@ -40,10 +40,10 @@ def _problem(field: str, error: str, kind: str = "value_error") -> dict[str, Any
 def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str, Any]]:
     from jsonschema import Draft202012Validator
 
-    found = Draft202012Validator(dict(schema)).iter_errors(value)
+    errors = Draft202012Validator(dict(schema)).iter_errors(value)
     return [
-        _problem(".".join([name, *map(str, one.absolute_path)]), one.message[:300])
-        for one in sorted(found, key=lambda one: list(map(str, one.absolute_path)))
+        _problem(".".join([name, *map(str, error.absolute_path)]), error.message[:300])
+        for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path)))
     ]
 
 
@@ -57,10 +57,14 @@ def _coerced(schema: Mapping[str, Any], value: Any) -> Any:
         return True if word in _TRUE else False if word in _FALSE else value
     if kind in ("integer", "number", "array", "object"):
         try:
-            found = json.loads(value)
+            decoded = json.loads(value)
         except ValueError:
             return value
-        return int(found) if kind == "integer" and isinstance(found, float) and found.is_integer() else found
+        return (
+            int(decoded)
+            if kind == "integer" and isinstance(decoded, float) and decoded.is_integer()
+            else decoded
+        )
     return value
 
 

@@ -29,16 +29,16 @@ class LicenseNeeded(Forbidden):
 
 async def list_tools(platform: Platform, query: ToolsQuery) -> ToolList:
     """A page of tools, by plugin and name."""
-    found = [(tool, True) for tool in await platform.resource(TOOLS).declared()]
+    tools = [(tool, True) for tool in await platform.resource(TOOLS).declared()]
     if not query.active_only:
-        found += [(tool, False) for tool in platform.resource(TOOLS).out_of_service()]
-    kept = [one for one in found if query.tier in (None, one[0].tier)]
-    kept.sort(key=lambda one: (one[0].plugin, one[0].name))
-    page = kept[query.offset : query.offset + query.limit]
+        tools += [(tool, False) for tool in platform.resource(TOOLS).out_of_service()]
+    matching = [pair for pair in tools if query.tier in (None, pair[0].tier)]
+    matching.sort(key=lambda pair: (pair[0].plugin, pair[0].name))
+    page = matching[query.offset : query.offset + query.limit]
     return ToolList(
         tools=await _items(platform, page),
         count=len(page),
-        total=len(kept),
+        total=len(matching),
         limit=query.limit,
         offset=query.offset,
     )
@@ -73,8 +73,8 @@ async def _items(platform: Platform, tools: Sequence[tuple[Tool, bool]]) -> list
 
 
 def _refs(session: Session, platform: Platform, plugins: Iterable[str]) -> dict[str, api.ListingRef]:
-    spec, wanted = api.find_listings, list(plugins)
-    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
+    spec, names = api.find_listings, list(plugins)
+    answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=names)
     refs = [ref for answer in answers for ref in answer]
     return {**{name: ref for ref in refs for name in ref.names}, **{ref.id: ref for ref in refs}}
 
@@ -132,7 +132,7 @@ async def _find(ctx: Context, name: str) -> Tool:
 
 async def verdict(platform: Platform, subject: str, tool: Tool, *, used: bool = False) -> api.LicenseVerdict:
     """Whether a license of the subject covers the tool; without a plugin for licenses, nobody has one."""
-    found = await platform.hooks.ask(
+    answer = await platform.hooks.ask(
         api.check_license,
         platform=platform,
         subject=subject,
@@ -140,8 +140,8 @@ async def verdict(platform: Platform, subject: str, tool: Tool, *, used: bool = 
         required=tool.tier,
         used=used,
     )
-    if found is not None:
-        return found
+    if answer is not None:
+        return answer
     allowed = tool.tier in _NO_LICENSE_NEEDED
     reason = None if allowed else f"This needs a license for {tool.tier}, but this server has no licensing"
     return api.LicenseVerdict(allowed, tool.tier, "community", reason)
@@ -149,14 +149,14 @@ async def verdict(platform: Platform, subject: str, tool: Tool, *, used: bool = 
 
 async def check_license(ctx: Context, tool: Tool, *, used: bool = False) -> None:
     """Raise LicenseNeeded, with the object of wire-facts section 7, unless the caller's license is enough."""
-    found = await verdict(ctx.platform, ctx.principal.subject, tool, used=used)
-    if not found.allowed:
+    license_verdict = await verdict(ctx.platform, ctx.principal.subject, tool, used=used)
+    if not license_verdict.allowed:
         raise LicenseNeeded(
             {
                 "error": "License required",
-                "tier_required": found.tier_required,
-                "user_tier": found.user_tier,
-                "reason": found.reason,
+                "tier_required": license_verdict.tier_required,
+                "user_tier": license_verdict.user_tier,
+                "reason": license_verdict.reason,
             }
         )
 
@@ -172,10 +172,10 @@ async def validate(ctx: Context, user_id: str, name: str) -> Validated:
         return Validated(
             allowed=False, tier_required="unknown", user_tier="unknown", reason="There is no such tool"
         )
-    found = await verdict(ctx.platform, user_id, tool)
+    license_verdict = await verdict(ctx.platform, user_id, tool)
     return Validated(
-        allowed=found.allowed,
-        tier_required=found.tier_required,
-        user_tier=found.user_tier,
-        reason=found.reason,
+        allowed=license_verdict.allowed,
+        tier_required=license_verdict.tier_required,
+        user_tier=license_verdict.user_tier,
+        reason=license_verdict.reason,
     )

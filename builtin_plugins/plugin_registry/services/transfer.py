@@ -36,13 +36,13 @@ _ROWS = TypeAdapter(Annotated[list[_Row], Field(max_length=500)])
 def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
     """Settings changed by clients, by plugin and key, without secrets."""
     rows = session.scalars(select(ConfigValue).order_by(ConfigValue.plugin, ConfigValue.field))
-    found: dict[str, dict[str, Any]] = {}
+    values_by_plugin: dict[str, dict[str, Any]] = {}
     for row in rows:
         cls = platform.resource(PLUGIN_SETTINGS).class_of(row.plugin)
         keys = {} if cls is None else {field: key for key, field in keys_of(cls).items()}
         if cls is not None and row.field in keys and not is_secret(cls, row.field):
-            found.setdefault(row.plugin, {})[keys[row.field]] = row.value
-    return [{"name": plugin, "values": values} for plugin, values in found.items()]
+            values_by_plugin.setdefault(row.plugin, {})[keys[row.field]] = row.value
+    return [{"name": plugin, "values": values} for plugin, values in values_by_plugin.items()]
 
 
 def read_config(sections: Mapping[str, Any]) -> tenancy.ImportPlan:

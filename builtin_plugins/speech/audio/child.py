@@ -70,5 +70,5 @@ def _heard(frames: NDArray[np.int16]) -> NDArray[np.bool_]:
     )
     around = np.ones(2 * _KEPT_FRAMES + 1, dtype=np.int32)
     reach = np.convolve(loud, around)[_KEPT_FRAMES : _KEPT_FRAMES + len(loud)]
-    kept: NDArray[np.bool_] = reach > 0
-    return kept
+    is_heard: NDArray[np.bool_] = reach > 0
+    return is_heard

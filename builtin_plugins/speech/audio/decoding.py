@@ -39,14 +39,14 @@ async def decode_recording(children: Children, recording: Path, target: Path, mo
             recording = await _unpack(children, recording, target.with_suffix(".unpacked"), demuxer, limits)
         reach = await asyncio.to_thread(_reach, recording, target)
         arguments = (*reach.reads, *reach.writes, most_seconds)
-        kept: float = await children.call(TARGET, *arguments, limits=limits, reach=reach)
+        seconds: float = await children.call(TARGET, *arguments, limits=limits, reach=reach)
     except ChildFailed as error:
         if error.code == TOO_LONG or error.reason == "output":
             raise RecordingTooLong(f"The recording is longer than {most_seconds} seconds") from error
         raise AudioUnreadable() from error
     except MachineFault as error:
         raise CannotTranscribe("The recording can't be decoded now; try again later") from error
-    return kept
+    return seconds
 
 
 def _demuxer(recording: Path) -> str | None:

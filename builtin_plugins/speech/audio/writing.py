@@ -83,8 +83,8 @@ def whole_file(kind: str, sound: Sound) -> bytes:
     """The sound as one file."""
     if kind == "wav":
         return wav(sound)
-    made = Mp3Encoder(sound.rate)
-    return made.add(sound.samples) + made.finish()
+    mp3 = Mp3Encoder(sound.rate)
+    return mp3.add(sound.samples) + mp3.finish()
 
 
 class _Forward(io.RawIOBase):

@@ -22,9 +22,9 @@ async def in_child(children: Children, target: str, *arguments: Path | str) -> A
     Raises CannotTranscribe with a remedy.
     """
     places = [str(one.absolute()) for one in arguments if isinstance(one, Path)]
-    given = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
+    texts = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
     try:
-        return await children.call(target, *given, limits=_LIMITS, reach=Reach(places))
+        return await children.call(target, *texts, limits=_LIMITS, reach=Reach(places))
     except ChildFailed as error:
         remedy = _REMEDIES.get(error.reason, "the engine failed; try again")
         raise CannotTranscribe(f"The recording can't be transcribed: {remedy}") from error

@@ -16,8 +16,8 @@ def sphinx(recording: str) -> str:
         while piece := samples.read(64 * 1024):
             decoder.process_raw(piece)
     decoder.end_utt()
-    found = decoder.hyp()
-    return found.hypstr.strip() if found else ""
+    hypothesis = decoder.hyp()
+    return hypothesis.hypstr.strip() if hypothesis else ""
 
 
 def whisper(recording: str, model: str, language: str) -> tuple[str, float]:

@@ -55,8 +55,8 @@ class Espeak:
 
     async def phonemes(self, text: str, voice: str) -> list[str]:
         """The text in IPA, clause by clause."""
-        said = await self._run(["-v", voice, "--ipa", "-q"], text)
-        return [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+        output = await self._run(["-v", voice, "--ipa", "-q"], text)
+        return [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
 
     async def _run(self, options: Sequence[str], text: str) -> bytes:
         try:

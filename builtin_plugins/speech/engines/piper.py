@@ -48,12 +48,12 @@ class Piper:
 
     def voices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """The voices found, by the language that their name begins with (``en_US-joe-medium``)."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        voices: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(self._files):
             language = name[:2]
             if language in NAMES:
-                found.setdefault(language, []).append(Voice(name, name))
-        return found
+                voices.setdefault(language, []).append(Voice(name, name))
+        return voices
 
     async def speak(self, text: str, language: str, voice: str | None, slow: bool) -> tuple[bytes, int]:
         """A sentence as sound."""
@@ -126,9 +126,9 @@ def _voice_files(folder: Path | None) -> dict[str, Path]:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is not None and spec.origin is not None:
         folders.append(Path(spec.origin).parent / "data")
-    found: dict[str, Path] = {}
+    files_by_name: dict[str, Path] = {}
     for place in folders:
         for path in place.glob("*.onnx"):
             if path.with_name(path.name + ".json").is_file():
-                found.setdefault(path.stem, path)
-    return found
+                files_by_name.setdefault(path.stem, path)
+    return files_by_name

@@ -13,7 +13,7 @@ from kernel.sdk import ANY_ERROR, PlatformError, Unavailable
 
 log = logging.getLogger("platform.speech")
 
-_ASKED = 3.0  # less than a health check may take
+_SECONDS = 3.0  # less than a health check may take
 _RATES = range(1_000, 400_001)
 
 
@@ -32,7 +32,7 @@ class _Offered:
     async def missing(self) -> str | None:
         """What the engine lacks, or that it failed to say."""
         try:
-            async with self._guarded(_ASKED):
+            async with self._guarded(_SECONDS):
                 return await self._missing()
         except Unavailable as error:
             return str(error.detail)

@@ -66,12 +66,12 @@ class RemoteSpeaker:
         }
         try:
             sent = json.dumps(body).encode()
-            status, said = await self._server.post("/audio/speech", sent, "application/json")
+            status, answer = await self._server.post("/audio/speech", sent, "application/json")
         except OutgoingError as error:
             raise CannotSpeak("The speech server does not answer; check its address") from error
         if status != 200:
             raise CannotSpeak(f"The speech server answered {status}; check its model and key")
-        return await asyncio.to_thread(_read_wav, said)
+        return await asyncio.to_thread(_read_wav, answer)
 
 
 class RemoteTranscriber:

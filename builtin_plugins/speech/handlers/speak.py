@@ -45,8 +45,8 @@ class VoicesQuery(BaseModel):
 async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
     """Speak a text. Long texts are streamed sentence by sentence."""
     language = body.language or ctx.settings_of(SpeechSettings).default_tts_language
-    wanted = Utterance(body.text, language, body.voice, body.slow)
-    return await _answer(ctx, wanted, "text", body.format or _accepted(ctx.request))
+    utterance = Utterance(body.text, language, body.voice, body.slow)
+    return await _answer(ctx, utterance, "text", body.format or _accepted(ctx.request))
 
 
 @openai_routes.post(
@@ -62,8 +62,8 @@ async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
 )
 async def speak_openai(ctx: Context, body: SpeechRequest) -> web.StreamResponse:
     """Speak a text, in the shape of OpenAI's audio API."""
-    wanted = Utterance(body.input, body.language, body.voice, body.speed < 0.9)
-    return await _answer(ctx, wanted, "input", body.response_format)
+    utterance = Utterance(body.input, body.language, body.voice, body.speed < 0.9)
+    return await _answer(ctx, utterance, "input", body.response_format)
 
 
 @routes.get("/tts/languages", access=PUBLIC, returns=LanguagesOut)
@@ -83,34 +83,34 @@ async def voices(ctx: Context, query: VoicesQuery) -> VoicesOut:
     """List the voices of a language; none where its engine has only one."""
     language = query.language or ctx.settings_of(SpeechSettings).default_tts_language
     _check_language(language, ("query", "language"))
-    found = await ctx.resource(SPEAKING).voices(language)
-    return VoicesOut(language=language, voices=[VoiceOut(id=id, label=label) for id, label in found])
+    entries = await ctx.resource(SPEAKING).voices(language)
+    return VoicesOut(language=language, voices=[VoiceOut(id=id, label=label) for id, label in entries])
 
 
-async def _answer(ctx: Context, wanted: Utterance, field: str, kind: AudioFormat) -> web.StreamResponse:
-    _check(ctx, wanted, field)
+async def _answer(ctx: Context, utterance: Utterance, field: str, kind: AudioFormat) -> web.StreamResponse:
+    _check(ctx, utterance, field)
     speaking = ctx.resource(SPEAKING)
     try:
-        spoken = await speaking.speak(wanted)
+        spoken = await speaking.speak(utterance)
         async with aclosing(spoken.sounds):
-            if len(wanted.text) <= _WHOLE_CHARS:
-                answer: web.StreamResponse = await _whole(wanted, spoken, kind)
+            if len(utterance.text) <= _WHOLE_CHARS:
+                answer: web.StreamResponse = await _whole(utterance, spoken, kind)
             else:
-                answer = await _streamed(ctx.request, wanted, spoken, kind)
+                answer = await _streamed(ctx.request, utterance, spoken, kind)
     except BaseException:  # a caller that leaves before the end counts, too
-        speaking.count(wanted.language, good=False)
+        speaking.count(utterance.language, good=False)
         raise
-    speaking.count(wanted.language, good=True)
+    speaking.count(utterance.language, good=True)
     return answer
 
 
-def _check(ctx: Context, wanted: Utterance, field: str) -> None:
+def _check(ctx: Context, utterance: Utterance, field: str) -> None:
     limit = ctx.settings_of(SpeechSettings).max_text_length
-    if not wanted.text.strip():
+    if not utterance.text.strip():
         raise Unprocessable.field(("body", field), "must not be blank")
-    if len(wanted.text) > limit:
+    if len(utterance.text) > limit:
         raise Unprocessable.field(("body", field), f"must have at most {limit} characters")
-    _check_language(wanted.language, ("body", "language"))
+    _check_language(utterance.language, ("body", "language"))
 
 
 def _check_language(language: str, where: tuple[str, str]) -> None:
@@ -124,38 +124,38 @@ def _accepted(request: web.Request) -> AudioFormat:
     return "mp3" if any(kind in accept for kind in ("audio/mpeg", "audio/mp3")) else "wav"
 
 
-async def _whole(wanted: Utterance, spoken: Spoken, kind: AudioFormat) -> web.Response:
+async def _whole(utterance: Utterance, spoken: Spoken, kind: AudioFormat) -> web.Response:
     sounds = [sound async for sound in spoken.sounds]
     sound = Sound(b"".join(item.samples for item in sounds), sounds[0].rate)
     body = await asyncio.to_thread(whole_file, kind, sound)
-    return web.Response(body=body, headers=_headers(wanted, spoken, kind, sound.seconds))
+    return web.Response(body=body, headers=_headers(utterance, spoken, kind, sound.seconds))
 
 
 async def _streamed(
-    request: web.Request, wanted: Utterance, spoken: Spoken, kind: AudioFormat
+    request: web.Request, utterance: Utterance, spoken: Spoken, kind: AudioFormat
 ) -> web.StreamResponse:
     # An error in the first sentence can still be an ordinary error response.
     first = await anext(spoken.sounds)
-    made = await asyncio.to_thread(encoder, kind, first.rate)
-    response = web.StreamResponse(headers=_headers(wanted, spoken, kind))
+    audio_encoder = await asyncio.to_thread(encoder, kind, first.rate)
+    response = web.StreamResponse(headers=_headers(utterance, spoken, kind))
     await response.prepare(request)
-    await response.write(await asyncio.to_thread(made.add, first.samples))
+    await response.write(await asyncio.to_thread(audio_encoder.add, first.samples))
     async for sound in spoken.sounds:
-        await response.write(await asyncio.to_thread(made.add, sound.samples))
-    await response.write(await asyncio.to_thread(made.finish))
+        await response.write(await asyncio.to_thread(audio_encoder.add, sound.samples))
+    await response.write(await asyncio.to_thread(audio_encoder.finish))
     await response.write_eof()
     return response
 
 
 def _headers(
-    wanted: Utterance, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
+    utterance: Utterance, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
 ) -> dict[str, str]:
     """`X-Duration` is the estimate that old clients read; the real length is given if known."""
     headers = {
         "Content-Type": MEDIA_TYPES[kind],
         "Content-Disposition": f"attachment; filename=speech.{kind}",
-        "X-Language": wanted.language,
-        "X-Duration": str(round(len(wanted.text) / _CHARS_A_SECOND, 2)),
+        "X-Language": utterance.language,
+        "X-Duration": str(round(len(utterance.text) / _CHARS_A_SECOND, 2)),
         "X-Engine": spoken.engine,
         "X-Accel-Buffering": "no",
     }

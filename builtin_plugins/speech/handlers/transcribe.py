@@ -70,8 +70,8 @@ async def transcribe(ctx: Context) -> TranscriptOut:
 )
 async def transcribe_openai(ctx: Context) -> OpenAiTranscript | web.Response:
     """Transcribe a recording, in the shape of OpenAI's audio API."""
-    transcript, wanted = await _transcribed(ctx, ("language", "response_format"))
-    if wanted == "text":
+    transcript, response_format = await _transcribed(ctx, ("language", "response_format"))
+    if response_format == "text":
         return web.Response(text=f"{transcript.text}\n")
     return OpenAiTranscript(text=transcript.text)
 
@@ -94,10 +94,10 @@ async def _transcribed(ctx: Context, fields: Collection[str]) -> tuple[Transcrip
     settings = ctx.settings_of(SpeechSettings)
     received = await receive_file(ctx, settings.max_audio_size_mb, fields)
     try:
-        wanted = received.fields.get("response_format", "").strip() or "json"
-        if wanted not in _FORMATS:
+        response_format = received.fields.get("response_format", "").strip() or "json"
+        if response_format not in _FORMATS:
             raise Unprocessable.field(
-                ("body", "response_format"), f"must be one of: {', '.join(_FORMATS)}", wanted[:40]
+                ("body", "response_format"), f"must be one of: {', '.join(_FORMATS)}", response_format[:40]
             )
         region = _region(received.fields.get("language", "").strip(), settings.default_stt_language)
         if received.staged.size == 0:
@@ -105,8 +105,8 @@ async def _transcribed(ctx: Context, fields: Collection[str]) -> tuple[Transcrip
         heard, engine = await ctx.resource(TRANSCRIBING).transcribe(received.staged.path, region)
     finally:
         received.staged.discard()
-    said = TranscriptOut(text=heard.text, language=region, confidence=heard.confidence, engine=engine)
-    return said, wanted
+    transcript = TranscriptOut(text=heard.text, language=region, confidence=heard.confidence, engine=engine)
+    return transcript, response_format
 
 
 def _region(sent: str, default: str) -> str:

@@ -85,7 +85,7 @@ async def _server(
 
 def _preferred(engines: Sequence[E], name: str, setting: str) -> list[E]:
     """The engines, with the named one first; the others serve languages that it lacks."""
-    known = [engine.name for engine in engines]
-    if name != "auto" and name not in known:
-        raise StartupError(f"{setting}={name} is not a speech engine; choose auto, {', '.join(known)}")
+    names = [engine.name for engine in engines]
+    if name != "auto" and name not in names:
+        raise StartupError(f"{setting}={name} is not a speech engine; choose auto, {', '.join(names)}")
     return sorted(engines, key=lambda engine: engine.name != name)

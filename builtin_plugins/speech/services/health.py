@@ -31,26 +31,26 @@ def checks() -> Sequence[HealthCheck]:
 
 async def _can_speak(platform: Platform) -> None:
     speaking = platform.resource(SPEAKING)
-    wanted = platform.settings_of(SpeechSettings).tts_engine
-    await _check(wanted, "speak", await speaking.available(), speaking.remedy)
+    setting = platform.settings_of(SpeechSettings).tts_engine
+    await _check(setting, "speak", await speaking.available(), speaking.remedy)
 
 
 async def _can_transcribe(platform: Platform) -> None:
     transcribing = platform.resource(TRANSCRIBING)
-    wanted = platform.settings_of(SpeechSettings).stt_engine
-    await _check(wanted, "transcribe", await transcribing.available(), transcribing.remedy)
+    setting = platform.settings_of(SpeechSettings).stt_engine
+    await _check(setting, "transcribe", await transcribing.available(), transcribing.remedy)
 
 
 async def _check(
-    wanted: str,
+    setting: str,
     verb: str,
     available: Sequence[Speaker] | Sequence[Transcriber],
     remedy: Callable[[], Awaitable[str]],
 ) -> None:
     """No engine at all is a choice, unless the operator named one."""
     names = [engine.name for engine in available]
-    if wanted != "auto" and wanted not in names:
-        raise Unhealthy(f"{wanted} can't {verb}: {await remedy()}")
+    if setting != "auto" and setting not in names:
+        raise Unhealthy(f"{setting} can't {verb}: {await remedy()}")
     if not names:
         raise NotConfigured()
 

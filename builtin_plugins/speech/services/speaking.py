@@ -50,30 +50,32 @@ class Speaking:
 
     async def voices(self, language: str) -> list[Voice]:
         """The voices of a language, the default first; those of all engines."""
-        found = (voice for speaker in await self.available() for voice in speaker.voices().get(language, ()))
-        by_id = {voice[0]: Voice(*voice) for voice in reversed(list(found))}
+        voices = (voice for speaker in await self.available() for voice in speaker.voices().get(language, ()))
+        by_id = {voice[0]: Voice(*voice) for voice in reversed(list(voices))}
         return list(reversed(by_id.values()))
 
-    async def speak(self, wanted: Utterance) -> Spoken:
+    async def speak(self, utterance: Utterance) -> Spoken:
         """Speak a text that is not blank. Raises CannotSpeak when no engine can, TooBusy while spoken."""
-        speaker, voice = await self._choose(wanted)
-        text = await asyncio.to_thread(self._normalize, wanted.text, wanted.language)
-        parts = sentences(text) or [wanted.text]
-        return Spoken(speaker.name, len(parts), self._sounds(speaker, voice, wanted, parts))
+        speaker, voice = await self._choose(utterance)
+        text = await asyncio.to_thread(self._normalize, utterance.text, utterance.language)
+        parts = sentences(text) or [utterance.text]
+        return Spoken(speaker.name, len(parts), self._sounds(speaker, voice, utterance, parts))
 
     def count(self, language: str, *, good: bool) -> None:
         """Note the outcome of one request."""
         self._requests.labels(language, "success" if good else "error").inc()
 
-    async def _choose(self, wanted: Utterance) -> tuple[Speaker, str | None]:
+    async def _choose(self, utterance: Utterance) -> tuple[Speaker, str | None]:
         """The engine that has the voice, else the first that speaks the language with its default voice."""
-        speaking = [engine for engine in await self.available() if wanted.language in engine.voices()]
+        speaking = [engine for engine in await self.available() if utterance.language in engine.voices()]
         for engine in speaking:
-            if any(wanted.voice == voice[0] for voice in engine.voices()[wanted.language]):
-                return engine, wanted.voice
+            if any(utterance.voice == voice[0] for voice in engine.voices()[utterance.language]):
+                return engine, utterance.voice
         if speaking:
             return speaking[0], None
-        raise CannotSpeak(f"No engine on this server speaks {NAMES[wanted.language]}: {await self.remedy()}")
+        raise CannotSpeak(
+            f"No engine on this server speaks {NAMES[utterance.language]}: {await self.remedy()}"
+        )
 
     async def remedy(self) -> str:
         """What the engines lack, any of which would do."""
@@ -89,9 +91,9 @@ class Speaking:
         return self._normalizers[language](text)
 
     async def _sounds(
-        self, speaker: Speaker, voice: str | None, wanted: Utterance, parts: Sequence[str]
+        self, speaker: Speaker, voice: str | None, utterance: Utterance, parts: Sequence[str]
     ) -> AsyncGenerator[Sound, None]:
         for part in parts:
             async with self._turns.turn():
-                sound = Sound(*await speaker.speak(part, wanted.language, voice, wanted.slow))
+                sound = Sound(*await speaker.speak(part, utterance.language, voice, utterance.slow))
             yield sound

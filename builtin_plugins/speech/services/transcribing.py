@@ -52,11 +52,11 @@ class Transcribing:
     async def engines(self) -> dict[str, str]:
         """Which engine transcribes which region's language; those without one are left out."""
         available = await self.available()
-        found = {
+        engines = {
             region: next((engine.name for engine in available if base_of(region) in engine.languages()), None)
             for region in REGIONS
         }
-        return {region: name for region, name in found.items() if name is not None}
+        return {region: name for region, name in engines.items() if name is not None}
 
     async def transcribe(self, recording: Path, region: str) -> tuple[Transcript, str]:
         """What is said in an audio file, and the engine's name.

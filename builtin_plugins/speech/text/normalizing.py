@@ -123,12 +123,12 @@ class Normalizer:
         return text
 
     def _abbreviations(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
-        known = _ABBREVIATIONS.get(self._language, {})
-        if not known:
+        abbreviations = _ABBREVIATIONS.get(self._language, {})
+        if not abbreviations:
             return []
-        longest_first = sorted(known, key=len, reverse=True)
+        longest_first = sorted(abbreviations, key=len, reverse=True)
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})")
-        return [(pattern, lambda match: known[match[0]])]
+        return [(pattern, lambda match: abbreviations[match[0]])]
 
     def _days(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
         """Days of a month, which are ordinals in German and English."""
@@ -162,10 +162,10 @@ class Normalizer:
             return []
         pattern, spoken = _CLOCK[self._language]
 
-        def said(match: re.Match[str]) -> str:
+        def render(match: re.Match[str]) -> str:
             return spoken.format(*(self._words(Decimal(part)) for part in match.groups()))
 
-        return [(pattern, said)]
+        return [(pattern, render)]
 
     def _iso_date(self, match: re.Match[str]) -> str:
         return self._date(match, int(match[1]), int(match[2]), int(match[3]))

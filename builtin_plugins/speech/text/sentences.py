@@ -14,16 +14,16 @@ LONGEST: Final = 300
 
 def sentences(text: str) -> list[str]:
     """Sentences in order, none blank or longer than `LONGEST` characters."""
-    found: list[str] = []
+    pieces: list[str] = []
     for piece in _END.split(text):
         piece = piece.strip()
         if not piece:
             continue
-        if found and _NO_END.search(found[-1]) and len(found[-1]) + len(piece) < LONGEST:
-            found[-1] += " " + piece
+        if pieces and _NO_END.search(pieces[-1]) and len(pieces[-1]) + len(piece) < LONGEST:
+            pieces[-1] += " " + piece
         else:
-            found.append(piece)
-    return [part for sentence in found for part in _cut(sentence)]
+            pieces.append(piece)
+    return [part for sentence in pieces for part in _cut(sentence)]
 
 
 def _cut(sentence: str) -> list[str]:

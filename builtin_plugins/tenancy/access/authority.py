@@ -153,11 +153,11 @@ def read_callers_authority(session: Session, caller: Caller, organization_id: in
     Raises NotAMember for callers who may not know which organizations exist, after the same work as for an
     existing one, so that the time taken reveals nothing.
     """
-    found = read_authority(session, caller.platform.permissions, caller.id, organization_id)
-    if not found.lineage:
-        knows_all = found.is_admin or found.is_platform_admin
+    authority = read_authority(session, caller.platform.permissions, caller.id, organization_id)
+    if not authority.lineage:
+        knows_all = authority.is_admin or authority.is_platform_admin
         raise OrganizationNotFound() if knows_all else NotAMember()
-    return found
+    return authority
 
 
 def _read(

@@ -39,10 +39,10 @@ async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin
     if _is_of_teams(caller, name):
         return (await remembered_authority(caller, team_id=within)).holds(name)
     authority = await remembered_authority(caller, organization_id=within)
-    held = authority.holds(name)
-    if authority.lineage and not held and not authority.holds(ORG_VIEW.key):
+    is_held = authority.holds(name)
+    if authority.lineage and not is_held and not authority.holds(ORG_VIEW.key):
         await caller.platform.database.read(read_lineage, within)
-    return held
+    return is_held
 
 
 async def require(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> None:

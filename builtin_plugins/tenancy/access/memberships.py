@@ -33,8 +33,8 @@ def claims_of(session: Session, account_id: int, previous: Mapping[str, Any] | N
         claims["tenant_id"] = home
     if isinstance(active, int) and active in organizations:
         claims["active_tenant_id"] = active
-    first = sorted(organizations, key=lambda one: one not in (active, home))
-    orgs = [{"id": one, "role": organizations[one]} for one in first]
+    first = sorted(organizations, key=lambda organization_id: organization_id not in (active, home))
+    orgs = [{"id": organization_id, "role": organizations[organization_id]} for organization_id in first]
     return {**claims, "orgs": _fitting(orgs), "teams": _fitting(list(teams))}
 
 
@@ -55,29 +55,32 @@ def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, li
         .where(Membership.user_id.in_(account_ids))
         .order_by(Membership.joined_at, Organization.id)
     )
-    found: dict[int, list[OrganizationMembership]] = defaultdict(list)
+    memberships: dict[int, list[OrganizationMembership]] = defaultdict(list)
     for user_id, number, name, slug, role in session.execute(query):
-        found[user_id].append(OrganizationMembership(id=number, name=name, slug=slug, role=role))
-    return dict(found)
+        memberships[user_id].append(OrganizationMembership(id=number, name=name, slug=slug, role=role))
+    return dict(memberships)
 
 
 def places_of(
     session: Session, account_ids: Sequence[int]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
     """Implements `find_places`: no membership counts in an organization where the account is suspended."""
-    wanted = set(account_ids)
+    unique_ids = set(account_ids)
     homes = dict(session.execute(select(Team.id, Team.organization_id)).all())
-    standing: dict[int, dict[int, bool]] = {one: {} for one in wanted}
-    for row in session.scalars(select(Membership).where(Membership.user_id.in_(wanted))):
+    standing: dict[int, dict[int, bool]] = {user_id: {} for user_id in unique_ids}
+    for row in session.scalars(select(Membership).where(Membership.user_id.in_(unique_ids))):
         standing[row.user_id][row.organization_id] = row.suspended_at is None
-    teams: dict[int, set[int]] = {one: set() for one in wanted}
-    for member in session.scalars(select(TeamMember).where(TeamMember.user_id.in_(wanted))):
+    teams: dict[int, set[int]] = {user_id: set() for user_id in unique_ids}
+    for member in session.scalars(select(TeamMember).where(TeamMember.user_id.in_(unique_ids))):
         home = homes.get(member.team_id)
         if home is None or standing[member.user_id].get(home, True):
             teams[member.user_id].add(member.team_id)
     return {
-        one: (frozenset(teams[one]), frozenset(place for place, counts in standing[one].items() if counts))
-        for one in wanted
+        user_id: (
+            frozenset(teams[user_id]),
+            frozenset(place for place, counts in standing[user_id].items() if counts),
+        )
+        for user_id in unique_ids
     }
 
 
@@ -85,11 +88,11 @@ def name_targets(
     session: Session, scope: Scope, target_type: str, ids: Sequence[str]
 ) -> dict[str, AuditedTarget]:
     """The names of teams, and of organizations that the scope is in, that the audit log mentions."""
-    wanted = [int(one) for one in ids if one.isascii() and one.isdecimal()]
+    target_ids = [int(one) for one in ids if one.isascii() and one.isdecimal()]
     if target_type == "team":
-        query = select(Team.id, Team.name).where(Team.id.in_(wanted), Team.unlisted.is_(False))
+        query = select(Team.id, Team.name).where(Team.id.in_(target_ids), Team.unlisted.is_(False))
     elif target_type == "organization":
-        query = select(Organization.id, Organization.name).where(Organization.id.in_(wanted))
+        query = select(Organization.id, Organization.name).where(Organization.id.in_(target_ids))
         if not scope.everything:
             query = query.where(Organization.id.in_(scope.organizations))
     else:
@@ -125,7 +128,7 @@ async def audited_organizations(caller: Caller, organization_id: int | None) -> 
 
 
 def _with_those_below(session: Session, places: Sequence[int]) -> list[int]:
-    found = set(places)
+    reachable = set(places)
     for place in places:
-        found.update(descendants(session, place))
-    return sorted(found)
+        reachable.update(descendants(session, place))
+    return sorted(reachable)

@@ -91,22 +91,22 @@ class Standing:
         return [place for place in self._by_place if self._has_grant(key, place, place)]
 
     def _has_grant(self, key: str, place: int, wanted_in: int) -> bool:
-        found = self._by_key.get((key, place))
-        return any(grant.is_valid and grant.reaches(wanted_in) for grant in found or ())
+        grants = self._by_key.get((key, place))
+        return any(grant.is_valid and grant.reaches(wanted_in) for grant in grants or ())
 
     @cached_property
     def _by_key(self) -> Mapping[tuple[str, int], Sequence[Grant]]:
-        found: dict[tuple[str, int], list[Grant]] = defaultdict(list)
+        grants: dict[tuple[str, int], list[Grant]] = defaultdict(list)
         for grant in self.grants:
-            found[grant.key, grant.organization_id].append(grant)
-        return dict(found)
+            grants[grant.key, grant.organization_id].append(grant)
+        return dict(grants)
 
     @cached_property
     def _by_place(self) -> Mapping[int, Sequence[Grant]]:
-        found: dict[int, list[Grant]] = defaultdict(list)
+        grants: dict[int, list[Grant]] = defaultdict(list)
         for grant in self.grants:
-            found[grant.organization_id].append(grant)
-        return dict(found)
+            grants[grant.organization_id].append(grant)
+        return dict(grants)
 
 
 NOBODY = Standing(0, {}, {}, ())
@@ -138,10 +138,13 @@ def keys_of_roles(
     session: Session, role_ids: Collection[int]
 ) -> dict[int, list[tuple[str, int | None, str | None]]]:
     """The keys of each role as (key, group id, group name), including those of nested groups."""
-    found: dict[int, list[tuple[str, int | None, str | None]]] = defaultdict(list)
+    keys_by_role: dict[int, list[tuple[str, int | None, str | None]]] = defaultdict(list)
     for role_id, key, group_id, group_name in session.execute(_KEYS_OF_ROLES, {"role_ids": list(role_ids)}):
-        found[role_id].append((key, group_id, group_name))
-    return {role_id: sorted(keys, key=lambda one: (one[0], one[1] or 0)) for role_id, keys in found.items()}
+        keys_by_role[role_id].append((key, group_id, group_name))
+    return {
+        role_id: sorted(keys, key=lambda entry: (entry[0], entry[1] or 0))
+        for role_id, keys in keys_by_role.items()
+    }
 
 
 def _builtin(organizations: Mapping[int, str], permissions: Mapping[str, Permission]) -> Iterable[Grant]:

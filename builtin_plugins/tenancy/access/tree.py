@@ -17,18 +17,18 @@ _ID = bindparam("id", type_=Integer)
 
 def find_organization(session: Session, organization_id: int) -> Organization:
     """One organization. Raises OrganizationNotFound."""
-    found = session.get(Organization, organization_id)
-    if found is None:
+    organization = session.get(Organization, organization_id)
+    if organization is None:
         raise OrganizationNotFound()
-    return found
+    return organization
 
 
 def find_team(session: Session, team_id: int) -> Team:
     """One team. Raises TeamNotFound, also for one that is unlisted: nobody manages it."""
-    found = session.get(Team, team_id)
-    if found is None or found.unlisted:
+    team = session.get(Team, team_id)
+    if team is None or team.unlisted:
         raise TeamNotFound()
-    return found
+    return team
 
 
 def read_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
@@ -38,10 +38,10 @@ def read_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
 
 def require_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
     """The same. Raises OrganizationNotFound."""
-    found = read_lineage(session, organization_id)
-    if not found:
+    lineage = read_lineage(session, organization_id)
+    if not lineage:
         raise OrganizationNotFound()
-    return found
+    return lineage
 
 
 def read_home(session: Session, team_id: int) -> tuple[int, ...]:

@@ -250,8 +250,8 @@ async def revoke_of_organization(ctx: Context, org_id: int, invite_id: int) -> O
 
 
 def _issued(issued: Issued) -> dict[str, Any]:
-    shown = ("token", "link", "how_to_accept", "email_sent")
-    return {**invites.fields_of(issued.invite), **{name: getattr(issued, name) for name in shown}}
+    names = ("token", "link", "how_to_accept", "email_sent")
+    return {**invites.fields_of(issued.invite), **{name: getattr(issued, name) for name in names}}
 
 
 def _results(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def _issue(
 ) -> tuple[Issued, OfferTarget]:
     target = _begin(unit, caller, offer)
     token = make_token(email)
-    known = _made_with(unit, offer, [token])
-    if known:
-        return known[token], target
+    existing = _made_with(unit, offer, [token])
+    if existing:
+        return existing[token], target
     members = member_emails(offer).where(Account.email_key == email.casefold())
     if unit.session.scalar(members) is not None:
         raise AlreadyMember("An account with this address is already a member")
@@ -107,14 +107,14 @@ def _issue_many(
 ) -> OfferTarget:
     target = _begin(unit, caller, offer)
     tokens = {one.key: make_token(one.address) for one in outcomes if one.reason is None}
-    known = _made_with(unit, offer, list(tokens.values()))
-    wanted = [one for one in outcomes if one.reason is None]
-    for outcome in wanted:
-        outcome.issued = known.get(tokens[outcome.key])
-    wanted = [one for one in wanted if one.issued is None]
-    _refuse_known(unit, caller.platform.permissions, offer, wanted)
+    existing = _made_with(unit, offer, list(tokens.values()))
+    pending = [one for one in outcomes if one.reason is None]
+    for outcome in pending:
+        outcome.issued = existing.get(tokens[outcome.key])
+    pending = [one for one in pending if one.issued is None]
+    _refuse_known(unit, caller.platform.permissions, offer, pending)
     now, issued = unit.now(), []
-    for outcome in wanted:
+    for outcome in pending:
         if outcome.reason is None:
             outcome.issued = _new(caller, offer, outcome.address, tokens[outcome.key], now)
             issued.append(outcome.issued)
@@ -142,12 +142,12 @@ def _begin(unit: Unit, caller: Caller, offer: Offer) -> OfferTarget:
 
 def _judge(emails: Sequence[str]) -> list[Outcome]:
     """Which entries are addresses, and which appear twice."""
-    outcomes, seen = [], set()
+    outcomes, keys = [], set()
     for email in emails:
         outcome = _parse(email)
-        if outcome.address and outcome.key in seen:
+        if outcome.address and outcome.key in keys:
             outcome.reason = "duplicate_in_request"
-        seen.add(outcome.key)
+        keys.add(outcome.key)
         outcomes.append(outcome)
     return outcomes
 
@@ -180,14 +180,14 @@ def _invited(
     is_pending = has_status("pending", unit.now())
     pending = select(Invite).where(invites_to(offer), is_pending, ~is_closed_to_addressee())
     backed: dict[tuple[int | None, str], bool] = {}
-    found = set()
+    invited = set()
     for invite in unit.session.scalars(pending.where(Invite.email_key.in_(keys))).all():
         sender = (invite.invited_by, invite.role)
         if sender not in backed:
             backed[sender] = may_offer(unit.session, permissions, invite.invited_by, offer_of(invite))
         if backed[sender]:
-            found.add(invite.email_key)
-    return found
+            invited.add(invite.email_key)
+    return invited
 
 
 def _new(caller: Caller, offer: Offer, email: str, token: str, now: datetime) -> Issued:
@@ -207,7 +207,7 @@ def _new(caller: Caller, offer: Offer, email: str, token: str, now: datetime) ->
 
 
 def _store(unit: Unit, caller: Caller, target: OfferTarget, issued: Sequence[Issued]) -> None:
-    unit.session.add_all(one.invite for one in issued)
+    unit.session.add_all(item.invite for item in issued)
     unit.session.flush()
-    for one in issued:
-        record(unit, caller, "invite.created", one.invite, target)
+    for item in issued:
+        record(unit, caller, "invite.created", item.invite, target)

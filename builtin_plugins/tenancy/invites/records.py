@@ -33,11 +33,11 @@ def list_page(session: Session, offer: Offer, query: OrgInviteQuery) -> tuple[li
     """Invites to a team or an organization, the newest first, and how many there are."""
     now = shared_now(session)
     find_target(session, offer)
-    wanted = invites_to(offer)
+    condition = invites_to(offer)
     if query.status is not None:
-        wanted &= has_status(query.status, now)
-    ordered = select(Invite).where(wanted).order_by(Invite.created_at.desc(), Invite.id.desc())
-    total = session.scalar(select(func.count()).select_from(Invite).where(wanted))
+        condition &= has_status(query.status, now)
+    ordered = select(Invite).where(condition).order_by(Invite.created_at.desc(), Invite.id.desc())
+    total = session.scalar(select(func.count()).select_from(Invite).where(condition))
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
     return [fields_of(row, now) for row in rows], int(total or 0)
 
@@ -80,8 +80,8 @@ def fields_of(invite: Invite, now: datetime | None = None) -> dict[str, Any]:
         place = {"team_id": invite.team_id, "team_role": invite.role}
     else:
         place = {"organization_id": invite.organization_id, "org_role": invite.role}
-    shown = ("id", "email", "max_uses", "use_count", "expires_at", "created_at")
-    fields = {name: getattr(invite, name) for name in shown}
+    names = ("id", "email", "max_uses", "use_count", "expires_at", "created_at")
+    fields = {name: getattr(invite, name) for name in names}
     return {**fields, "status": status_of(invite, now or utc_now()), **place}
 
 
@@ -109,6 +109,6 @@ def has_status(status: InviteStatus, now: datetime) -> ColumnElement[bool]:
 
 def record(unit: Unit, caller: Caller, action: str, invite: Invite, target: OfferTarget) -> None:
     """Record an event of an invite in the audit log, with its target and uses, without its token."""
-    shown = {key: value for key, value in fields_of(invite).items() if key not in _NOT_AUDITED}
+    state = {key: value for key, value in fields_of(invite).items() if key not in _NOT_AUDITED}
     scope = target.scope_org_id
-    audit(unit, action, "invite", invite.id, after=shown, origin=caller.origin, scope_org_id=scope)
+    audit(unit, action, "invite", invite.id, after=state, origin=caller.origin, scope_org_id=scope)

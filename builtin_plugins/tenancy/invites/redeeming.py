@@ -69,11 +69,14 @@ def preview(
     offer, status = offer_of(invite), status_of(invite, now)
     if status == PENDING and not may_offer(session, permissions, invite.invited_by, offer):
         status = REVOKED
-    shown = {"email": invite.email, "status": status, "expires_at": invite.expires_at}
+    fields = {"email": invite.email, "status": status, "expires_at": invite.expires_at}
     if invite.organization_id is not None:
         account = session.get(Account, user_id) if user_id is not None else None
-        shown |= {"management": MANAGING, "managed_by_default": account is None or _is_newer(account, invite)}
-    return InvitePreview.model_validate({**shown, **_place(invite, find_target(session, offer))})
+        fields |= {
+            "management": MANAGING,
+            "managed_by_default": account is None or _is_newer(account, invite),
+        }
+    return InvitePreview.model_validate({**fields, **_place(invite, find_target(session, offer))})
 
 
 async def redeem(caller: Caller, token: str, accept_management: bool | None) -> RedeemResult:
@@ -132,10 +135,10 @@ def _check_token(session: Session, token: str) -> None:
 def _find(session: Session, token: str) -> tuple[Invite, datetime]:
     """The invite, and the time by the database's clock. Raises InviteNotFound."""
     query = select(Invite, shared_moment(session)).where(Invite.token_hash == token_hash(token))
-    found = session.execute(query).one_or_none()
-    if found is None:
+    row = session.execute(query).one_or_none()
+    if row is None:
         raise InviteNotFound()
-    return found[0], found[1]
+    return row[0], row[1]
 
 
 def _check(invite: Invite, account: Account, now: datetime) -> None:
@@ -178,10 +181,10 @@ def _join_team(unit: Unit, invite: Invite, user_id: int) -> None:
 
 def _join_organization(unit: Unit, invite: Invite, user_id: int, *, managed: bool) -> None:
     """An existing membership stays as it is: an invite neither lowers it nor ends a suspension."""
-    known = unit.session.get(Membership, (invite.organization_id, user_id))
-    if known is not None and known.suspended_at is not None:
+    membership = unit.session.get(Membership, (invite.organization_id, user_id))
+    if membership is not None and membership.suspended_at is not None:
         raise MembershipSuspended()
-    if known is not None:
+    if membership is not None:
         raise AlreadyMember("You are already a member of the organization")
     place = {"organization_id": invite.organization_id, "user_id": user_id}
     managed_since = utc_now() if managed else None

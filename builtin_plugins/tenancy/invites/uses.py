@@ -29,9 +29,9 @@ def spend(unit: Unit, invite: Invite, user_id: int) -> None:
 
 def shut_out(unit: Unit, offer: Offer, user_id: int) -> None:
     """Close all pending invites to a team or an organization for an account; the caller holds the lock."""
-    known = exists().where(InviteUse.invite_id == Invite.id, InviteUse.user_id == user_id)
+    is_used = exists().where(InviteUse.invite_id == Invite.id, InviteUse.user_id == user_id)
     pending = has_status("pending", unit.now())
-    closing = select(Invite.id, literal(user_id)).where(invites_to(offer), pending, ~known)
+    closing = select(Invite.id, literal(user_id)).where(invites_to(offer), pending, ~is_used)
     table = InviteUse.__table__
     unit.session.execute(table.insert().from_select(["invite_id", "user_id"], closing))
 

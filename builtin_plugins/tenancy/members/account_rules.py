@@ -49,8 +49,8 @@ def refusal_to_administer(
         return OwnerNotReset()
     if target.roles & {"admin", OWNER} and not authority.holds(ROLES_MANAGE.key):
         return AboveYou()
-    known = authority.permissions.keys()  # a role may contain a key of a plugin that isn't loaded
-    if not all(authority.holds(key) for key in target.keys & known):
+    loaded_keys = authority.permissions.keys()  # a role may contain a key of a plugin that isn't loaded
+    if not all(authority.holds(key) for key in target.keys & loaded_keys):
         return AboveYou("This account holds permissions that you don't hold here")
     return None
 
@@ -113,7 +113,7 @@ def _custom_keys(session: Session, user_ids: Collection[int]) -> dict[int, set[s
     )
     rows = session.execute(query).all()
     keys = keys_of_roles(session, {row.role_id for row in rows}) if rows else {}
-    found: dict[int, set[str]] = defaultdict(set)
+    keys_by_user: dict[int, set[str]] = defaultdict(set)
     for user_id, role_id in rows:
-        found[user_id].update(key for key, _, _ in keys.get(role_id, ()))
-    return found
+        keys_by_user[user_id].update(key for key, _, _ in keys.get(role_id, ()))
+    return keys_by_user

@@ -52,13 +52,13 @@ class Administer:
 
 
 async def reset_password(
-    caller: Caller, organization_id: int, user_id: int, wanted: ResetPasswordRequest
+    caller: Caller, organization_id: int, user_id: int, body: ResetPasswordRequest
 ) -> str:
     """Give an account of the organization a temporary password."""
     check = Administer(caller, organization_id, reset=True)
     await check.foresee(user_id)
     return await caller.platform.resource(ADMINISTRATION).reset_password(
-        caller, user_id, wanted.mode, wanted.new_password, check=check, scope_org_id=organization_id
+        caller, user_id, body.mode, body.new_password, check=check, scope_org_id=organization_id
     )
 
 

@@ -44,34 +44,34 @@ async def list_page(caller: Caller, organization_id: int, query: MemberQuery) ->
 def _page(
     session: Session, authority: Authority, organization_id: int, query: MemberQuery
 ) -> tuple[list[MemberOut], int]:
-    wanted = _wanted(organization_id, query)
-    counted = select(func.count()).select_from(Membership).join(Account, _IS_ACCOUNT).where(wanted)
+    condition = _condition(organization_id, query)
+    counted = select(func.count()).select_from(Membership).join(Account, _IS_ACCOUNT).where(condition)
     total = session.scalar(counted)
-    ordered = _MEMBERS.where(wanted).order_by(Membership.user_id).limit(query.limit).offset(query.offset)
+    ordered = _MEMBERS.where(condition).order_by(Membership.user_id).limit(query.limit).offset(query.offset)
     rows = session.execute(ordered).all()
     return _render(session, authority, organization_id, rows), int(total or 0)
 
 
-def _wanted(organization_id: int, query: MemberQuery) -> ColumnElement[bool]:
-    wanted: ColumnElement[bool] = Membership.organization_id == organization_id
+def _condition(organization_id: int, query: MemberQuery) -> ColumnElement[bool]:
+    condition: ColumnElement[bool] = Membership.organization_id == organization_id
     if query.org_role is not None:
-        wanted &= Membership.org_role == query.org_role
+        condition &= Membership.org_role == query.org_role
     if query.suspended is not None:
         active = Membership.suspended_at.is_(None)
-        wanted &= ~active if query.suspended else active
+        condition &= ~active if query.suspended else active
     if query.q is not None:
         part = query.q.casefold()
-        wanted &= or_(
+        condition &= or_(
             Account.username_key.contains(part, autoescape=True),
             Account.email_key.contains(part, autoescape=True),
         )
-    return wanted
+    return condition
 
 
 def render_one(session: Session, authority: Authority, organization_id: int, user_id: int) -> MemberOut:
     """The record of one member."""
-    one = _MEMBERS.where(Membership.organization_id == organization_id, Membership.user_id == user_id)
-    return _render(session, authority, organization_id, session.execute(one).all())[0]
+    query = _MEMBERS.where(Membership.organization_id == organization_id, Membership.user_id == user_id)
+    return _render(session, authority, organization_id, session.execute(query).all())[0]
 
 
 def _render(

@@ -61,16 +61,16 @@ def _target(unit: Unit, caller: Caller, organization_id: int, user_id: int) -> _
     return _Target(change, organization_id, user_id, row)
 
 
-def upsert(unit: Unit, caller: Caller, organization_id: int, wanted: MemberUpsert) -> tuple[MemberOut, bool]:
+def upsert(unit: Unit, caller: Caller, organization_id: int, body: MemberUpsert) -> tuple[MemberOut, bool]:
     """Make an account a member with this role, or give a member this role; returns whether it is new.
 
     Raises UserNotFound (no active account), AboveYou, KeyNotHeld, LastOwner.
     """
-    target = _target(unit, caller, organization_id, wanted.user_id)
+    target = _target(unit, caller, organization_id, body.user_id)
     if target.row is None:
-        _add(target, wanted.org_role)
+        _add(target, body.org_role)
     else:
-        _give(target, wanted.org_role)
+        _give(target, body.org_role)
     return _member_out(target), target.row is None
 
 

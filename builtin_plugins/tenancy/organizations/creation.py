@@ -31,10 +31,10 @@ _NEEDS = (
 )
 
 
-async def create(caller: Caller, wanted: OrganizationCreate) -> OrganizationCreated:
+async def create(caller: Caller, body: OrganizationCreate) -> OrganizationCreated:
     """A new organization. Raises Forbidden, SlugTaken, TooDeep, Unprocessable (owner or parent unknown)."""
-    await _require(caller, wanted.parent_id)
-    return await caller.platform.database.write(_create, caller, wanted)
+    await _require(caller, body.parent_id)
+    return await caller.platform.database.write(_create, caller, body)
 
 
 async def _require(caller: Caller, parent_id: int | None) -> None:
@@ -46,14 +46,14 @@ async def _require(caller: Caller, parent_id: int | None) -> None:
     raise Forbidden(_NEEDS)
 
 
-def _create(unit: Unit, caller: Caller, wanted: OrganizationCreate) -> OrganizationCreated:
-    owner_id = wanted.owner_user_id or caller.id
+def _create(unit: Unit, caller: Caller, body: OrganizationCreate) -> OrganizationCreated:
+    owner_id = body.owner_user_id or caller.id
     assert owner_id is not None  # only accounts pass `_require`
     lock(unit)
     _check_owner(unit.session, owner_id)
-    _check_parent(unit.session, wanted.parent_id, caller.platform.settings_of(TenancySettings))
-    _require_still(unit.session, caller, wanted.parent_id)
-    organization = _insert(unit, wanted)
+    _check_parent(unit.session, body.parent_id, caller.platform.settings_of(TenancySettings))
+    _require_still(unit.session, caller, body.parent_id)
+    organization = _insert(unit, body)
     unit.session.add(Membership(organization_id=organization.id, user_id=owner_id, org_role=OWNER))
     unit.session.flush()
     team = _default_team(unit, organization, owner_id)
@@ -65,8 +65,8 @@ def _create(unit: Unit, caller: Caller, wanted: OrganizationCreate) -> Organizat
 
 def _audit(unit: Unit, caller: Caller, organization: Organization, owner_id: int, team: Team) -> None:
     scope: dict[str, Any] = {"origin": caller.origin, "scope_org_id": organization.id}
-    made = {**state_of(organization), "parent_id": organization.parent_id}
-    audit(unit, "organization.created", "organization", organization.id, after=made, **scope)
+    state = {**state_of(organization), "parent_id": organization.parent_id}
+    audit(unit, "organization.created", "organization", organization.id, after=state, **scope)
     added = {"organization_id": organization.id, "org_role": OWNER}
     audit(unit, "organization.member_added", "account", owner_id, after=added, **scope)
     audit(unit, "team.created", "team", team.id, after={"name": team.name}, **scope)
@@ -99,10 +99,10 @@ def _check_parent(session: Session, parent_id: int | None, settings: TenancySett
         )
 
 
-def _insert(unit: Unit, wanted: OrganizationCreate) -> Organization:
-    if unit.session.scalar(select(Organization.id).where(Organization.slug == wanted.slug)) is not None:
+def _insert(unit: Unit, body: OrganizationCreate) -> Organization:
+    if unit.session.scalar(select(Organization.id).where(Organization.slug == body.slug)) is not None:
         raise SlugTaken()
-    organization = Organization(name=wanted.name, slug=wanted.slug, parent_id=wanted.parent_id)
+    organization = Organization(name=body.name, slug=body.slug, parent_id=body.parent_id)
     unit.session.add(organization)
     flush(unit)
     place(unit, organization)

@@ -33,8 +33,8 @@ async def list_below(
     caller: Caller, organization_id: int, query: PageQuery
 ) -> tuple[list[OrganizationOut], int]:
     """Those directly below one, as far as the caller may view them. Raises OrganizationNotFound."""
-    wanted = (Organization.parent_id == organization_id) & await _visible_below(caller, organization_id)
-    return await caller.platform.database.read(_page_below, organization_id, wanted, query)
+    condition = (Organization.parent_id == organization_id) & await _visible_below(caller, organization_id)
+    return await caller.platform.database.read(_page_below, organization_id, condition, query)
 
 
 async def _visible_below(caller: Caller, organization_id: int) -> ColumnElement[bool]:
@@ -48,17 +48,17 @@ async def _visible_below(caller: Caller, organization_id: int) -> ColumnElement[
 
 
 def _page_below(
-    session: Session, organization_id: int, wanted: ColumnElement[bool], query: PageQuery
+    session: Session, organization_id: int, condition: ColumnElement[bool], query: PageQuery
 ) -> tuple[list[OrganizationOut], int]:
     require_lineage(session, organization_id)
-    return _page(session, wanted, query)
+    return _page(session, condition, query)
 
 
 def _page(
-    session: Session, wanted: ColumnElement[bool], query: PageQuery
+    session: Session, condition: ColumnElement[bool], query: PageQuery
 ) -> tuple[list[OrganizationOut], int]:
-    total = session.scalar(select(func.count()).select_from(Organization).where(wanted))
-    ordered = _RECORDS.where(wanted).order_by(Organization.id)
+    total = session.scalar(select(func.count()).select_from(Organization).where(condition))
+    ordered = _RECORDS.where(condition).order_by(Organization.id)
     rows = session.execute(ordered.limit(query.limit).offset(query.offset))
     return [OrganizationOut(**row) for row in rows.mappings()], int(total or 0)
 
@@ -84,16 +84,16 @@ def get(session: Session, organization_id: int) -> OrganizationOut:
     return OrganizationOut(**row)
 
 
-def update(unit: Unit, caller: Caller, organization_id: int, wanted: OrganizationUpdate) -> OrganizationOut:
+def update(unit: Unit, caller: Caller, organization_id: int, body: OrganizationUpdate) -> OrganizationOut:
     """Change name or slug. Raises OrganizationNotFound, Forbidden, SlugTaken."""
     change = change_in(unit, caller, organization_id)
     change.authority.require(SETTINGS_MANAGE, or_admin=True)
-    found = find_organization(change.session, organization_id)
-    before = state_of(found)
-    found.name = wanted.name or found.name
-    found.slug = wanted.slug or found.slug
+    organization = find_organization(change.session, organization_id)
+    before = state_of(organization)
+    organization.name = body.name or organization.name
+    organization.slug = body.slug or organization.slug
     flush(unit)
-    after = state_of(found)
+    after = state_of(organization)
     if after != before:
         change.audit("organization.updated", "organization", organization_id, before, after)
     return get(change.session, organization_id)

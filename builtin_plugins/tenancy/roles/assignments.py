@@ -53,11 +53,11 @@ def list_page(
 
 
 def assign(
-    unit: Unit, caller: Caller, organization_id: int, user_id: int, wanted: AssignRequest
+    unit: Unit, caller: Caller, organization_id: int, user_id: int, body: AssignRequest
 ) -> tuple[AssignmentOut, bool]:
     """Give a member a role, or change its expiry; returns whether it is new. Raises as `_Assigning`."""
     change = change_roles(unit, caller, organization_id)
-    assigning = _prepare(change, wanted.role_id, wanted.expires_at, [user_id])
+    assigning = _prepare(change, body.role_id, body.expires_at, [user_id])
     is_new = user_id not in assigning.existing
     assigning.check_member(user_id)
     if assigning.give(user_id):
@@ -67,12 +67,12 @@ def assign(
 
 
 def assign_many(
-    unit: Unit, caller: Caller, organization_id: int, wanted: BulkRoleAssignRequest
+    unit: Unit, caller: Caller, organization_id: int, body: BulkRoleAssignRequest
 ) -> BulkRoleAssignResponse:
     """Give many members a role, in one transaction; the result names those who can't have it (spec 2.5)."""
     change = change_roles(unit, caller, organization_id)
-    assigning = _prepare(change, wanted.role_id, wanted.expires_at, wanted.user_ids)
-    results = [_assign_member(assigning, user_id) for user_id in wanted.user_ids]
+    assigning = _prepare(change, body.role_id, body.expires_at, body.user_ids)
+    results = [_assign_member(assigning, user_id) for user_id in body.user_ids]
     changed(change.unit, [one.user_id for one in results if one.status == ASSIGNED])
     return BulkRoleAssignResponse(
         results=results,
@@ -92,12 +92,12 @@ def _assign_member(assigning: _Assigning, user_id: int) -> BulkRoleAssignItem:
 def remove(unit: Unit, caller: Caller, organization_id: int, user_id: int, role_id: int) -> None:
     """Take a role from a member. Raises AssignmentNotFound, KeyNotHeld."""
     change = change_roles(unit, caller, organization_id)
-    found = change.session.get(RoleAssignment, (organization_id, user_id, role_id))
-    if found is None:
+    assignment = change.session.get(RoleAssignment, (organization_id, user_id, role_id))
+    if assignment is None:
         raise AssignmentNotFound()
     _require_to_grant(change, role_id)
-    change.session.delete(found)
-    change.audit("role.unassigned", "account", user_id, before=_state(found))
+    change.session.delete(assignment)
+    change.audit("role.unassigned", "account", user_id, before=_state(assignment))
     changed(change.unit, [user_id])
 
 
@@ -120,20 +120,20 @@ class _Assigning:
 
     def give(self, user_id: int) -> bool:
         """Assign the role; returns whether anything changed."""
-        found = self.existing.get(user_id)
-        before = None if found is None else _state(found)
-        if found is not None and found.expires_at == self.expires_at:
+        assignment = self.existing.get(user_id)
+        before = None if assignment is None else _state(assignment)
+        if assignment is not None and assignment.expires_at == self.expires_at:
             return False
-        if found is None:
-            found = RoleAssignment(
+        if assignment is None:
+            assignment = RoleAssignment(
                 organization_id=self.change.organization_id, user_id=user_id, role_id=self.role.id
             )
-            found.created_at = utc_now()
-            self.change.session.add(found)
-            self.existing[user_id] = found
-        found.expires_at = self.expires_at
-        found.assigned_by = self.change.caller.id
-        self.change.audit("role.assigned", "account", user_id, before=before, after=_state(found))
+            assignment.created_at = utc_now()
+            self.change.session.add(assignment)
+            self.existing[user_id] = assignment
+        assignment.expires_at = self.expires_at
+        assignment.assigned_by = self.change.caller.id
+        self.change.audit("role.assigned", "account", user_id, before=before, after=_state(assignment))
         return True
 
 
@@ -165,7 +165,7 @@ def _prepare(
         role,
         expires_at,
         dict(change.session.execute(members).all()),
-        {found.user_id: found for found in change.session.scalars(existing)},
+        {assignment.user_id: assignment for assignment in change.session.scalars(existing)},
     )
 
 

@@ -44,7 +44,7 @@ from kernel.sdk import Caller, PageQuery, Permission, PlatformError, Unit, Unpro
 MOST = 500
 
 Out = TypeVar("Out", RoleOut, GroupOut)
-Shown = Callable[[Any, int, Mapping[str, Permission], "RoleContents"], Out]
+Renderer = Callable[[Any, int, Mapping[str, Permission], "RoleContents"], Out]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Kind(Generic[Out]):
     group_id: Any
     not_found: type[PlatformError]
     usable: Callable[[Collection[int]], ColumnElement[bool]]
-    show: Shown[Out]
+    show: Renderer[Out]
     uses: Callable[[Session, int], tuple[dict[str, Any], str | None]]
     audited: frozenset[str]
 
@@ -79,11 +79,11 @@ class Contents:
     permissions: frozenset[str] = frozenset()
     groups: frozenset[int] = frozenset()
 
-    def replaced(self, wanted: RoleCreate | RoleUpdate | GroupCreate | GroupUpdate) -> Contents:
+    def replaced(self, body: RoleCreate | RoleUpdate | GroupCreate | GroupUpdate) -> Contents:
         """The contents with the lists from the request in place of these."""
-        keys, groups = wanted.permissions, None
-        if isinstance(wanted, RoleCreate | RoleUpdate):
-            groups = wanted.permission_group_ids
+        keys, groups = body.permissions, None
+        if isinstance(body, RoleCreate | RoleUpdate):
+            groups = body.permission_group_ids
         return Contents(
             self.permissions if keys is None else frozenset(keys),
             self.groups if groups is None else frozenset(groups),
@@ -120,8 +120,8 @@ def list_page(
     query: PageQuery,
 ) -> tuple[list[Out], int]:
     """The page of those usable here, and how many there are."""
-    wanted = kind.usable(require_lineage(session, organization_id))
-    return page_of(session, kind, permissions, organization_id, query, wanted)
+    condition = kind.usable(require_lineage(session, organization_id))
+    return page_of(session, kind, permissions, organization_id, query, condition)
 
 
 def page_of(
@@ -130,11 +130,11 @@ def page_of(
     permissions: Mapping[str, Permission],
     organization_id: int,
     query: PageQuery,
-    wanted: ColumnElement[bool],
+    condition: ColumnElement[bool],
 ) -> tuple[list[Out], int]:
-    """The page of those that match `wanted`, as seen from an organization, and how many there are."""
-    total = session.scalar(select(func.count()).select_from(kind.row).where(wanted))
-    ordered = select(kind.row).where(wanted).order_by(*kind.order)
+    """The page of those that match `condition`, as seen from an organization, and how many there are."""
+    total = session.scalar(select(func.count()).select_from(kind.row).where(condition))
+    ordered = select(kind.row).where(condition).order_by(*kind.order)
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
     return _show(session, kind, permissions, organization_id, rows), int(total or 0)
 
@@ -156,40 +156,42 @@ def find_usable(
 ) -> list[Any]:
     """Those that are usable here. Raises the `not_found` of their kind, naming the first that is not."""
     query = select(kind.row).where(kind.row.id.in_(ids), kind.usable(lineage))
-    found = {row.id: row for row in session.scalars(query)} if ids else {}
-    for one in sorted(ids):
-        if one not in found:
-            raise kind.not_found(f"{kind.noun.capitalize()} {one} was not found in this organization")
-    return list(found.values())
+    rows_by_id = {row.id: row for row in session.scalars(query)} if ids else {}
+    for definition_id in sorted(ids):
+        if definition_id not in rows_by_id:
+            raise kind.not_found(
+                f"{kind.noun.capitalize()} {definition_id} was not found in this organization"
+            )
+    return list(rows_by_id.values())
 
 
 def check_groups(session: Session, lineage: Collection[int], group_ids: Collection[int]) -> None:
     """Raise PermissionGroupNotFound, naming the first of these groups that can't be used here."""
     usable = PermissionGroup.organization_id.in_(lineage)
     query = select(PermissionGroup.id).where(PermissionGroup.id.in_(group_ids), usable)
-    found = set(session.scalars(query)) if group_ids else set()
-    for group_id in sorted(set(group_ids) - found):
+    usable_ids = set(session.scalars(query)) if group_ids else set()
+    for group_id in sorted(set(group_ids) - usable_ids):
         raise PermissionGroupNotFound(f"Permission group {group_id} was not found in this organization")
 
 
 def create(
-    unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, wanted: RoleCreate | GroupCreate
+    unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, body: RoleCreate | GroupCreate
 ) -> Out:
     """Create one. Raises Unprocessable, KeyNotHeld, PermissionGroupNotFound, NameTaken, LimitReached."""
-    check_keys(caller.platform.permissions, wanted.permissions)
+    check_keys(caller.platform.permissions, body.permissions)
     change = change_roles(unit, caller, organization_id)
-    contents = Contents().replaced(wanted)
+    contents = Contents().replaced(body)
     change.authority.require_to_grant(keys_within(change, contents))
     _refuse_more(change, kind)
-    _refuse_taken(change, kind, wanted.name)
-    row = kind.row(organization_id=organization_id, name=wanted.name, name_key=name_key(wanted.name))
-    row.description = wanted.description
+    _refuse_taken(change, kind, body.name)
+    row = kind.row(organization_id=organization_id, name=body.name, name_key=name_key(body.name))
+    row.description = body.description
     change.session.add(row)
     change.session.flush()
     replace(change, kind, row.id, Contents(), contents)
-    made = show_one(change, kind, row)
-    change.audit(f"{kind.target_type}.created", kind.target_type, row.id, after=_state(kind, made))
-    return made
+    new = show_one(change, kind, row)
+    change.audit(f"{kind.target_type}.created", kind.target_type, row.id, after=_state(kind, new))
+    return new
 
 
 def update(
@@ -198,20 +200,20 @@ def update(
     kind: Kind[Out],
     organization_id: int,
     definition_id: int,
-    wanted: RoleUpdate | GroupUpdate,
+    body: RoleUpdate | GroupUpdate,
 ) -> Out:
     """Change one, with immediate effect wherever it is used. Raises as `create`, and for an inherited one."""
     change = change_roles(unit, caller, organization_id)
     row = find_own(change, kind, definition_id)
     old, before = show_one(change, kind, row), contents_of(change, kind, definition_id)
-    after = before.replaced(wanted)
-    check_keys(caller.platform.permissions, wanted.permissions or (), known=before.permissions)
+    after = before.replaced(body)
+    check_keys(caller.platform.permissions, body.permissions or (), present=before.permissions)
     change.authority.require_to_grant(keys_within(change, before) | keys_within(change, after))
-    if wanted.name is not None:
-        _refuse_taken(change, kind, wanted.name, but=definition_id)
-        row.name, row.name_key = wanted.name, name_key(wanted.name)
-    if wanted.description is not None:
-        row.description = wanted.description
+    if body.name is not None:
+        _refuse_taken(change, kind, body.name, but=definition_id)
+        row.name, row.name_key = body.name, name_key(body.name)
+    if body.description is not None:
+        row.description = body.description
     replace(change, kind, definition_id, before, after)
     new = show_one(change, kind, row)
     if new != old:
@@ -303,12 +305,12 @@ def fields_of(row: Any, organization_id: int, permissions: list[str]) -> dict[st
 
 
 def check_keys(
-    permissions: Mapping[str, Permission], keys: Sequence[str], known: Collection[str] = ()
+    permissions: Mapping[str, Permission], keys: Sequence[str], present: Collection[str] = ()
 ) -> None:
-    """Raise Unprocessable for each key that a role can't contain; `known` are those it already contains."""
+    """Raise Unprocessable for each key that a role can't contain; `present` are those it already contains."""
     problems = []
     for place, key in enumerate(keys):
-        why = None if key in known else _problem(permissions.get(key))
+        why = None if key in present else _problem(permissions.get(key))
         if why is not None:
             loc = ["body", "permissions", place]
             problems.append({"type": "value_error", "loc": loc, "msg": f"'{key}' {why}", "input": key})
@@ -329,9 +331,9 @@ def _problem(permission: Permission | None) -> str | None:
 
 def _list(session: Session, kind: Kind[Out], ids: Sequence[int]) -> RoleContents:
     keys: dict[int, list[str]] = defaultdict(list)
-    held = select(kind.keys_of, kind.keys.permission_key).where(kind.keys_of.in_(ids))
-    for one, key in session.execute(held.order_by(kind.keys.permission_key)):
-        keys[one].append(key)
+    query = select(kind.keys_of, kind.keys.permission_key).where(kind.keys_of.in_(ids))
+    for definition_id, key in session.execute(query.order_by(kind.keys.permission_key)):
+        keys[definition_id].append(key)
     groups: dict[int, list[GroupRef]] = defaultdict(list)
     nested = (
         select(kind.groups_of, PermissionGroup.id, PermissionGroup.name)
@@ -339,8 +341,8 @@ def _list(session: Session, kind: Kind[Out], ids: Sequence[int]) -> RoleContents
         .where(kind.groups_of.in_(ids))
         .order_by(PermissionGroup.id)
     )
-    for one, group_id, name in session.execute(nested):
-        groups[one].append(GroupRef(id=group_id, name=name))
+    for definition_id, group_id, name in session.execute(nested):
+        groups[definition_id].append(GroupRef(id=group_id, name=name))
     return RoleContents(keys, groups)
 
 
@@ -365,8 +367,8 @@ def _refuse_taken(change: Change, kind: Kind[Out], name: str, but: int | None = 
     if kind.noun == "role" and key in BUILTIN_ROLES:
         raise NameTaken(f"'{name}' is the name of a built-in role; choose another")
     mine = kind.row.organization_id == change.organization_id
-    taken = change.session.scalar(select(kind.row.id).where(mine, kind.row.name_key == key))
-    if taken is not None and taken != but:
+    existing_id = change.session.scalar(select(kind.row.id).where(mine, kind.row.name_key == key))
+    if existing_id is not None and existing_id != but:
         raise NameTaken(f"A {kind.noun} with this name already exists in this organization; choose another")
 
 

@@ -38,13 +38,13 @@ def explain(
 ) -> Explanation:
     """The explanation of one key. `grants` are those of the key that count here."""
     administers = _is_known_administrator(session, authority, user_id)
-    held = bool(grants) or administers
-    obstacles = [] if held else _obstacles(session, authority, user_id, key)
-    remedies = [] if held else _remedies(session, authority, user_id, key)
+    is_held = bool(grants) or administers
+    obstacles = [] if is_held else _obstacles(session, authority, user_id, key)
+    remedies = [] if is_held else _remedies(session, authority, user_id, key)
     return Explanation(
         key=key,
         description=authority.permissions[key].description,
-        held=held,
+        held=is_held,
         summary=_summary(key, grants, obstacles, remedies, administers=administers),
         obstacles=obstacles,
         would_grant=remedies,
@@ -73,9 +73,11 @@ def _summary(
     if administers:
         return f"{key} is held because the account is a Platform Admin; no role grants it."
     words = [f"{key} is not granted here."]
-    for one in obstacles:
-        why = "the membership is suspended" if one.reason == "suspended" else "the assignment has expired"
-        words.append(f"The role '{one.role_name}' would grant it, but {why}.")
+    for obstacle in obstacles:
+        why = (
+            "the membership is suspended" if obstacle.reason == "suspended" else "the assignment has expired"
+        )
+        words.append(f"The role '{obstacle.role_name}' would grant it, but {why}.")
     if not remedies:
         words.append("No role available here includes it; someone who holds it can create one.")
     return " ".join(words)
@@ -91,7 +93,7 @@ def _obstacles(session: Session, authority: Authority, user_id: int, key: str) -
             )
         )
     }
-    found = [
+    obstacles = [
         Obstacle(
             reason="suspended",
             organization_id=place,
@@ -116,9 +118,14 @@ def _obstacles(session: Session, authority: Authority, user_id: int, key: str) -
     now = shared_now(session)
     for assignment, name in session.execute(assignments):
         member = memberships.get(assignment.organization_id)
-        found += _dormant(assignment, name, member.suspended_at if member else None, now)
+        obstacles += _dormant(assignment, name, member.suspended_at if member else None, now)
     return sorted(
-        found, key=lambda one: (authority.lineage.index(one.organization_id), one.role_id, one.reason)
+        obstacles,
+        key=lambda obstacle: (
+            authority.lineage.index(obstacle.organization_id),
+            obstacle.role_id,
+            obstacle.reason,
+        ),
     )
 
 
@@ -150,11 +157,11 @@ def _remedies(session: Session, authority: Authority, user_id: int, key: str) ->
     ways = _ways(session, key, contents)
     assigners = find_assigners(session, authority)
     names = [name for name in BUILTIN_ROLES if name in authority.permissions[key].org_roles]
-    found = [_builtin(authority, name, assigners) for name in names]
+    remedies = [_builtin(authority, name, assigners) for name in names]
     for role in roles:
         keys = {one for one, _, _ in contents[role.id]}
-        found.append(_custom(authority, user_id, role, keys, ways[role.id], assigners))
-    return found
+        remedies.append(_custom(authority, user_id, role, keys, ways[role.id], assigners))
+    return remedies
 
 
 def _builtin(authority: Authority, name: str, assigners: Assigners) -> Remedy:
@@ -195,15 +202,16 @@ def _custom(
 
 def _ways(session: Session, key: str, contents: Mapping[int, RoleKeys]) -> dict[int, list[GroupRef]]:
     """By role, the groups on the shortest path to the key; none if the role itself contains it."""
-    nested = [role_id for role_id, held in contents.items() if (key, None, None) not in held]
+    nested = [role_id for role_id, keys in contents.items() if (key, None, None) not in keys]
     attached: dict[int, list[int]] = defaultdict(list)
     query = select(RoleGroup.role_id, RoleGroup.group_id).where(RoleGroup.role_id.in_(nested))
     for role_id, group_id in session.execute(query.order_by(RoleGroup.role_id, RoleGroup.group_id)):
         attached[role_id].append(group_id)
-    graph = load_groups(session, {one for groups in attached.values() for one in groups})
+    graph = load_groups(session, {group_id for groups in attached.values() for group_id in groups})
     return {
         role_id: [
-            GroupRef(id=one, name=graph.names[one]) for one in graph.way_to(key, attached[role_id]) or ()
+            GroupRef(id=group_id, name=graph.names[group_id])
+            for group_id in graph.way_to(key, attached[role_id]) or ()
         ]
         for role_id in contents
     }

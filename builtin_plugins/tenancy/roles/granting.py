@@ -49,7 +49,9 @@ class Assigners:
     def who_hold(self, keys: Collection[str]) -> list[Assigner]:
         """Those who hold all these keys here and below, and so may grant them."""
         return [
-            shown for shown, org_role in self._by_user.values() if self._holds(shown.user_id, org_role, keys)
+            assigner
+            for assigner, org_role in self._by_user.values()
+            if self._holds(assigner.user_id, org_role, keys)
         ]
 
     def _holds(self, user_id: int, org_role: str, keys: Collection[str]) -> bool:
@@ -64,11 +66,11 @@ class Assigners:
 
 def find_assigners(session: Session, authority: Authority) -> Assigners:
     """The active accounts that hold `org.roles.manage` in organizations that the caller sees."""
-    found: dict[int, tuple[Assigner, str]] = {}
+    assigners: dict[int, tuple[Assigner, str]] = {}
     for user_id, username, organization_id, org_role in session.execute(_managers(session, authority)):
-        shown = Assigner(user_id=user_id, username=username, organization_id=organization_id)
-        found.setdefault(user_id, (shown, org_role))
-    return Assigners(session, authority, found)
+        assigner = Assigner(user_id=user_id, username=username, organization_id=organization_id)
+        assigners.setdefault(user_id, (assigner, org_role))
+    return Assigners(session, authority, assigners)
 
 
 def _managers(session: Session, authority: Authority) -> Select[int, str, int, str]:

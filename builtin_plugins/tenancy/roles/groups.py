@@ -37,8 +37,8 @@ def _usable(lineage: Collection[int]) -> ColumnElement[bool]:
 def _show(
     group: PermissionGroup, organization_id: int, permissions: Mapping[str, Permission], listed: RoleContents
 ) -> GroupOut:
-    shown = fields_of(group, organization_id, listed.permissions[group.id])
-    return GroupOut(children=listed.groups[group.id], **shown)
+    fields = fields_of(group, organization_id, listed.permissions[group.id])
+    return GroupOut(children=listed.groups[group.id], **fields)
 
 
 def _uses(session: Session, group_id: int) -> tuple[dict[str, Any], str | None]:
@@ -84,8 +84,8 @@ def list_children(
     """The groups nested directly in one, and how many there are."""
     check_groups(session, require_lineage(session, organization_id), [group_id])
     nested = select(GroupChild.child_group_id).where(GroupChild.group_id == group_id)
-    wanted = PermissionGroup.id.in_(nested)
-    return page_of(session, GROUPS, permissions, organization_id, query, wanted)
+    condition = PermissionGroup.id.in_(nested)
+    return page_of(session, GROUPS, permissions, organization_id, query, condition)
 
 
 def add_child(

@@ -53,10 +53,10 @@ def load_groups(session: Session, group_ids: Iterable[int]) -> GroupGraph:
         select(PermissionGroup.id, PermissionGroup.name).where(PermissionGroup.id.in_(within))
     )
     keys: dict[int, list[str]] = defaultdict(list)
-    held = select(GroupPermission.group_id, GroupPermission.permission_key).where(
+    query = select(GroupPermission.group_id, GroupPermission.permission_key).where(
         GroupPermission.group_id.in_(within)
     )
-    for group_id, key in session.execute(held.order_by(GroupPermission.permission_key)):
+    for group_id, key in session.execute(query.order_by(GroupPermission.permission_key)):
         keys[group_id].append(key)
     return GroupGraph(dict(names.all()), keys, _edges(session, group_ids, down=True))
 
@@ -67,7 +67,7 @@ def check_nesting(session: Session, parent_id: int, child_id: int) -> None:
     Only valid under the lock `tenancy`, as two simultaneous nestings could create a cycle.
     """
     below = _edges(session, [child_id], down=True)
-    if parent_id == child_id or parent_id in below or any(parent_id in found for found in below.values()):
+    if parent_id == child_id or parent_id in below or any(parent_id in groups for groups in below.values()):
         raise GroupCycle()
     above = _edges(session, [parent_id], down=False)
     if _depth(above, parent_id) + _depth(below, child_id) > MAX_DEPTH:
@@ -88,22 +88,22 @@ def _depth(edges: Mapping[int, Sequence[int]], start: int) -> int:
 
 def reach(group_ids: Iterable[int] | Select[int], *, down: bool) -> Select[int]:
     """The ids of these groups and of all nested in them or, without `down`, of all that contain them."""
-    wanted = group_ids if isinstance(group_ids, Select) else list(group_ids)
-    start = select(PermissionGroup.id.label("id")).where(PermissionGroup.id.in_(wanted))
-    found = start.cte("reach", recursive=True)
+    start_ids = group_ids if isinstance(group_ids, Select) else list(group_ids)
+    start = select(PermissionGroup.id.label("id")).where(PermissionGroup.id.in_(start_ids))
+    reached = start.cte("reach", recursive=True)
     near, far = _ends(down)
     # "union", not "union all": each group is followed once, however many paths lead to it.
-    found = found.union(select(far).join(found, near == found.c.id))
-    return select(found.c.id)
+    reached = reached.union(select(far).join(reached, near == reached.c.id))
+    return select(reached.c.id)
 
 
 def _edges(session: Session, group_ids: Iterable[int], *, down: bool) -> dict[int, list[int]]:
     near, far = _ends(down)
-    found: dict[int, list[int]] = defaultdict(list)
+    edges: dict[int, list[int]] = defaultdict(list)
     query = select(near, far).where(near.in_(reach(group_ids, down=down))).order_by(near, far)
-    for one, other in session.execute(query):
-        found[one].append(other)
-    return dict(found)
+    for source, target in session.execute(query):
+        edges[source].append(target)
+    return dict(edges)
 
 
 def _ends(down: bool) -> tuple[InstrumentedAttribute[int], InstrumentedAttribute[int]]:

@@ -96,21 +96,21 @@ def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
     return member
 
 
-def add(unit: Unit, caller: Caller, team_id: int, wanted: TeamMemberCreate) -> TeamMemberOut:
+def add(unit: Unit, caller: Caller, team_id: int, body: TeamMemberCreate) -> TeamMemberOut:
     """Add an account, as a manager."""
     change, team = change_team(unit, caller, team_id)
-    admit(unit, team, wanted.user_id, wanted.team_role)
-    _audit(change, "team.member_added", team, wanted.user_id, after={"team_role": wanted.team_role})
-    return _record(unit.session, team_id, wanted.user_id)
+    admit(unit, team, body.user_id, body.team_role)
+    _audit(change, "team.member_added", team, body.user_id, after={"team_role": body.team_role})
+    return _record(unit.session, team_id, body.user_id)
 
 
 def change_role(
-    unit: Unit, caller: Caller, team_id: int, user_id: int, wanted: TeamMemberUpdate
+    unit: Unit, caller: Caller, team_id: int, user_id: int, body: TeamMemberUpdate
 ) -> TeamMemberOut:
     """Make a member a team_admin or an ordinary member. Raises LastTeamAdmin."""
     change, team = change_team(unit, caller, team_id)
     member = _find(unit.session, team_id, user_id)
-    before, after = member.team_role, wanted.team_role
+    before, after = member.team_role, body.team_role
     if after != before:
         if before == TEAM_ADMIN:
             _keep_an_admin(change, team, user_id)
@@ -145,10 +145,10 @@ def _remove(unit: Unit, caller: Caller, team_id: int, user_id: int) -> None:
 
 
 def _find(session: Session, team_id: int, user_id: int) -> TeamMember:
-    found = session.get(TeamMember, (team_id, user_id))
-    if found is None:
+    member = session.get(TeamMember, (team_id, user_id))
+    if member is None:
         raise MemberNotFound("This account is not a member of the team")
-    return found
+    return member
 
 
 def _keep_an_admin(change: Change, team: Team, leaving: int) -> None:

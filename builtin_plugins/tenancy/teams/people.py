@@ -27,16 +27,16 @@ def settle_people(unit: Unit, owner_id: int, people: Sequence[str]) -> int:
     """
     ids = sorted({owner_id, *_ids_of(unit, people)})
     name_key = _KEY.format(hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest())
-    known = select(Team.id).where(Team.name_key == name_key)
-    found: int | None = unit.session.scalar(known)
-    if found is not None:
-        return found
+    query = select(Team.id).where(Team.name_key == name_key)
+    existing_id: int | None = unit.session.scalar(query)
+    if existing_id is not None:
+        return existing_id
     connection = unit.session.connection()
     row = {"name": "", "name_key": name_key, "description": "", "unlisted": True, "created_at": utc_now()}
-    made = connection.execute(insert_new(Team, is_sqlite=connection.dialect.name == "sqlite"), row)
-    team_id: int = unit.session.scalars(known).one()
-    if made.rowcount:
-        members = [{"team_id": team_id, "user_id": one, "team_role": "member"} for one in ids]
+    result = connection.execute(insert_new(Team, is_sqlite=connection.dialect.name == "sqlite"), row)
+    team_id: int = unit.session.scalars(query).one()
+    if result.rowcount:
+        members = [{"team_id": team_id, "user_id": user_id, "team_role": "member"} for user_id in ids]
         connection.execute(insert(TeamMember), members)
         changed(unit, ids)
     return team_id

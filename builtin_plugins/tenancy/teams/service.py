@@ -30,18 +30,18 @@ from kernel.sdk.storage import page_of, read_page
 Own = Collection[int] | None
 
 
-def create(unit: Unit, caller: Caller, wanted: TeamCreate) -> TeamOut:
+def create(unit: Unit, caller: Caller, body: TeamCreate) -> TeamOut:
     """Create a team, with the caller as its team_admin. Raises TeamNameTaken, NotAMember."""
     if caller.id is None:
         raise Forbidden("Only an account can create a team, because it becomes the team's administrator")
     lock(unit)
-    home = wanted.organization_id
+    home = body.organization_id
     if home is not None and not is_active_in(unit.session, home, caller.id):
         raise NotAMember()
-    team = insert(unit, wanted.name, wanted.description, home)
+    team = insert(unit, body.name, body.description, home)
     admit(unit, team, caller.id, TEAM_ADMIN)
-    made = _state(team)
-    audit(unit, "team.created", "team", team.id, after=made, origin=caller.origin, scope_org_id=home)
+    state = _state(team)
+    audit(unit, "team.created", "team", team.id, after=state, origin=caller.origin, scope_org_id=home)
     return _read(unit.session, team.id, None)
 
 
@@ -80,25 +80,25 @@ async def get(caller: Caller, team_id: int) -> TeamDetails:
 
 
 def _details(session: Session, team_id: int, own: Own, with_addresses: bool) -> TeamDetails:
-    shown = _read(session, team_id, own)
+    record = _read(session, team_id, own)
     unlisted = session.get_one(Team, team_id).unlisted
     if unlisted and not with_addresses:
         raise TeamNotFound()
     members = members_of(session, team_id, with_addresses=with_addresses)
-    return TeamDetails(**shown.model_dump(), members=members, unlisted=unlisted)
+    return TeamDetails(**record.model_dump(), members=members, unlisted=unlisted)
 
 
-def update(unit: Unit, caller: Caller, team_id: int, wanted: TeamUpdate, own: Own) -> TeamOut:
+def update(unit: Unit, caller: Caller, team_id: int, body: TeamUpdate, own: Own) -> TeamOut:
     """Change name or description. Raises TeamNotFound, TeamNameTaken.
 
     `own` are the caller's organizations, as `own_organizations` returns them.
     """
     change, team = change_team(unit, caller, team_id)
     before = _state(team)
-    if wanted.name is not None:
-        team.name, team.name_key = wanted.name, name_key(wanted.name)
-    if wanted.description is not None:
-        team.description = wanted.description
+    if body.name is not None:
+        team.name, team.name_key = body.name, name_key(body.name)
+    if body.description is not None:
+        team.description = body.description
     _flush(unit)
     if _state(team) != before:
         change.audit("team.updated", "team", team_id, before, _state(team))
@@ -148,10 +148,12 @@ def _read(session: Session, team_id: int, own: Own) -> TeamOut:
 def _team_outs(session: Session, records: list[dict[str, Any]], own: Own) -> list[TeamOut]:
     """The records, naming only organizations that the caller may know of."""
     if own is not None:
-        known = _known_homes(session, {one["organization_id"] for one in records} - {None}, own)
-        for one in records:
-            one["organization_id"] = one["organization_id"] if one["organization_id"] in known else None
-    return [TeamOut(**one) for one in records]
+        visible_homes = _known_homes(session, {record["organization_id"] for record in records} - {None}, own)
+        for record in records:
+            record["organization_id"] = (
+                record["organization_id"] if record["organization_id"] in visible_homes else None
+            )
+    return [TeamOut(**record) for record in records]
 
 
 def _known_homes(session: Session, homes: Iterable[int], own: Collection[int]) -> Collection[int]:

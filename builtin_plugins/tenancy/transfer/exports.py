@@ -48,8 +48,8 @@ async def export_organization(caller: Caller, organization_id: int) -> Organizat
 
 
 def _organization(session: Session, platform: Platform, organization_id: int) -> OrganizationBundle:
-    found = find_organization(session, organization_id)
-    about = OrganizationAbout(name=found.name, slug=found.slug)
+    organization = find_organization(session, organization_id)
+    about = OrganizationAbout(name=organization.name, slug=organization.slug)
     head = {"format": "platform.organization", "version": 1, "exported_at": utc_now(), "organization": about}
     members = _organization_members(session, organization_id)
     return OrganizationBundle(**head, members=members, **_sections(platform, session, None, organization_id))
@@ -96,11 +96,11 @@ def _sections(
         team_id=team_id,
         organization_id=organization_id,
     )
-    found: Sections = {}
+    sections: Sections = {}
     for answer in answers:
         for section, rows in answer.items():
-            found.setdefault(section, []).extend(dict(row) for row in rows)
-    return dict(sorted(found.items()))
+            sections.setdefault(section, []).extend(dict(row) for row in rows)
+    return dict(sorted(sections.items()))
 
 
 def _record(

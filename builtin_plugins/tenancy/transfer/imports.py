@@ -45,44 +45,44 @@ class _Rehearsed(Exception):
         self.report = report
 
 
-async def import_team(caller: Caller, team_id: int, wanted: TeamImport, *, dry_run: bool) -> ImportReport:
+async def import_team(caller: Caller, team_id: int, body: TeamImport, *, dry_run: bool) -> ImportReport:
     """Add what a team's bundle contains. Raises Unprocessable (nothing is written), TeamNotFound."""
     target = _Target(caller, _importer(caller), team_id=team_id)
-    writes = await _read(target, wanted.bundle.sections, wanted.policy)
-    return await _carry_out(caller, partial(_into_team, target=target, wanted=wanted, writes=writes), dry_run)
+    writes = await _read(target, body.bundle.sections, body.policy)
+    return await _carry_out(caller, partial(_into_team, target=target, body=body, writes=writes), dry_run)
 
 
-def _into_team(unit: Unit, target: _Target, wanted: TeamImport, writes: Sequence[Write]) -> ImportReport:
+def _into_team(unit: Unit, target: _Target, body: TeamImport, writes: Sequence[Write]) -> ImportReport:
     change, team = change_team(unit, target.caller, target.team_id or 0)
-    joined = join_team(unit, team, wanted.bundle.members)
+    joined = join_team(unit, team, body.bundle.members)
     report = _completed(unit, joined, writes)
-    _record(change, "team", team.id, report, joined, wanted.policy)
+    _record(change, "team", team.id, report, joined, body.policy)
     return report
 
 
 async def import_organization(
-    caller: Caller, organization_id: int, wanted: OrganizationImport, *, dry_run: bool
+    caller: Caller, organization_id: int, body: OrganizationImport, *, dry_run: bool
 ) -> ImportReport:
     """Add what an organization's bundle contains. Raises Unprocessable, OrganizationNotFound.
 
     Members are only added if the caller may manage members.
     """
     target = _Target(caller, _importer(caller), organization_id=organization_id)
-    writes = await _read(target, wanted.bundle.sections, wanted.policy)
-    work = partial(_into_organization, target=target, wanted=wanted, writes=writes)
+    writes = await _read(target, body.bundle.sections, body.policy)
+    work = partial(_into_organization, target=target, body=body, writes=writes)
     return await _carry_out(caller, work, dry_run)
 
 
 def _into_organization(
-    unit: Unit, target: _Target, wanted: OrganizationImport, writes: Sequence[Write]
+    unit: Unit, target: _Target, body: OrganizationImport, writes: Sequence[Write]
 ) -> ImportReport:
     organization_id = target.organization_id or 0
     change = change_in(unit, target.caller, organization_id)
     change.authority.require(SETTINGS_MANAGE, or_admin=True)
     allowed = change.authority.manages_members
-    joined = join_organization(unit, organization_id, wanted.bundle.members, allowed=allowed)
+    joined = join_organization(unit, organization_id, body.bundle.members, allowed=allowed)
     report = _completed(unit, joined, writes)
-    _record(change, "organization", organization_id, report, joined, wanted.policy)
+    _record(change, "organization", organization_id, report, joined, body.policy)
     return report
 
 
@@ -105,8 +105,8 @@ async def _read(target: _Target, sections: dict[str, Any], policy: api.ImportPol
         owner_id=target.owner_id,
         policy=policy,
     )
-    taken = {section for answer in answers for section in answer.sections}
-    unknown = [section for section in sections if section not in taken]
+    known_sections = {section for answer in answers for section in answer.sections}
+    unknown = [section for section in sections if section not in known_sections]
     if unknown:
         message = "no enabled plugin imports this part of a bundle; remove it, or enable the plugin"
         raise Unprocessable.field(("body", "bundle", unknown[0][:80]), message)

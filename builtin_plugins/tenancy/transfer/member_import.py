@@ -23,7 +23,7 @@ MEMBER = "member"
 _BATCH = 500
 
 _UNKNOWN = "there is no active account with this e-mail address"
-_KNOWN = "is already a member; the role stays"
+_ALREADY_MEMBER = "is already a member; the role stays"
 _OUTSIDE = "is not an active member of the organization that the team belongs to"
 _SUSPENDED = "is suspended in the bundle"
 _NOT_ALLOWED = f"adding members needs the permission {MEMBERS_MANAGE.key}"
@@ -61,7 +61,7 @@ def join_team(unit: Unit, team: Team, rows: Sequence[TeamMemberRow]) -> Joined:
         if user_id is None:
             joined.fail(row.email, _UNKNOWN)
         elif user_id in there:
-            joined.skip(row.email, _KNOWN)
+            joined.skip(row.email, _ALREADY_MEMBER)
         elif insiders is not None and user_id not in insiders:
             joined.fail(row.email, _OUTSIDE)
         else:
@@ -89,7 +89,7 @@ def join_organization(
         elif user_id is None:
             joined.fail(row.email, _UNKNOWN)
         elif user_id in there:
-            joined.skip(row.email, _KNOWN)
+            joined.skip(row.email, _ALREADY_MEMBER)
         else:
             new = Membership(organization_id=organization_id, user_id=user_id, org_role=MEMBER)
             unit.session.add(new)
@@ -101,11 +101,11 @@ def join_organization(
 
 def _accounts(session: Session, emails: Sequence[str]) -> Mapping[str, int]:
     """Ids of the active accounts with these addresses, by address key."""
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for keys in _batches([email.casefold() for email in emails]):
         query = select(Account.email_key, Account.id).where(Account.email_key.in_(keys), Account.is_active)
-        found.update((row.email_key, row.id) for row in session.execute(query))
-    return found
+        ids.update((row.email_key, row.id) for row in session.execute(query))
+    return ids
 
 
 def _insiders(session: Session, organization_id: int | None) -> Collection[int] | None:

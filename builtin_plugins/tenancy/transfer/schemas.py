@@ -57,11 +57,11 @@ R = TypeVar("R", TeamMemberRow, OrganizationMemberRow)
 
 def _once(rows: list[R]) -> list[R]:
     """Each member once, as it would be unclear which of two roles counts."""
-    seen: set[str] = set()
+    emails: set[str] = set()
     for row in rows:
-        if row.email.casefold() in seen:
+        if row.email.casefold() in emails:
             raise ValueError(f"the e-mail address '{row.email}' appears twice")
-        seen.add(row.email.casefold())
+        emails.add(row.email.casefold())
     return rows
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builtin_plugins.manifest_webhooks.deliveries import KEPT, last
+from builtin_plugins.manifest_webhooks.deliveries import MAX_RECORDS, last
 from builtin_plugins.manifest_webhooks.storing import EVENT_RETENTION
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import (
@@ -95,15 +95,15 @@ async def test_disabled_and_failing(start_platform: Start, platform_home: Path) 
 async def test_bounded(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
     """The last 100 of each kind are kept; strangers push out nothing that proved itself."""
     running = await notes(start_platform, platform_home, {"DATABASE_URL": database_url})
-    await asyncio.gather(*(deliver(running, f"d{n}", event="push") for n in range(KEPT + 20)))
+    await asyncio.gather(*(deliver(running, f"d{n}", event="push") for n in range(MAX_RECORDS + 20)))
     await deliver(running, "last", event="push")
     proven = [row for row in await shown(running) if row[2]]
-    assert len(proven) == KEPT and proven[-1][0] == "last"
-    await asyncio.gather(*(deliver(running, f"w{n}", key=b"wrong") for n in range(KEPT + 20)))
+    assert len(proven) == MAX_RECORDS and proven[-1][0] == "last"
+    await asyncio.gather(*(deliver(running, f"w{n}", key=b"wrong") for n in range(MAX_RECORDS + 20)))
     await deliver(running, "w", key=b"wrong")  # those that came together did not see each other
     found = await shown(running)
     assert [row for row in found if row[2]] == proven
-    assert len(found) - len(proven) == KEPT
+    assert len(found) - len(proven) == MAX_RECORDS
 
 
 async def test_flood_of_strangers(start_platform: Start, platform_home: Path) -> None:

@@ -24,7 +24,7 @@ class Shop:
     @property
     def archives(self) -> Archives:
         found = archives_of(self.running.platform)
-        found.objects.load_known()
+        found.objects.load_sizes()
         return found
 
     async def back_up(self) -> str:
