@@ -179,8 +179,7 @@ def _mount_problem(mount: Mount, service: Service, others: Iterable[Service]) ->
 
 def in_order(services: Iterable[Service]) -> list[Service]:
     """Services that have public prefixes, by port; those without a port come last, by name."""
-    public = [service for service in services if service.mounts]
-    return sorted(public, key=lambda service: (service.port is None, service.port or 0, service.name))
+    return sorted((s for s in services if s.mounts), key=lambda s: (s.port is None, s.port or 0, s.name))
 
 
 def mount_of(path: str, services: Iterable[Service]) -> Mount | None:

@@ -33,9 +33,9 @@ def load(
     *plugins: type[Plugin] | Candidate,
     timeout: float = 5,
     disabled: Sequence[str] = (),
-    told: Collection[tuple[str, str]] = (),
+    earlier_problems: Collection[tuple[str, str]] = (),
 ) -> PluginHost:
-    host = PluginHost(HookManager(hookspecs), timeout, disabled, earlier_problems=told)
+    host = PluginHost(HookManager(hookspecs), timeout, disabled, earlier_problems=earlier_problems)
     host.load([p if isinstance(p, Candidate) else direct_candidates([p])[0] for p in plugins])
     return host
 
@@ -77,8 +77,8 @@ class TestReporting:
         write_report(tmp_path, list(host.records.values()))
         caplog.clear()
         load(broken, odd("on_strop"), *namesakes, earlier_problems=problems_at_last_start(tmp_path))
-        (told,) = [record.getMessage() for record in caplog.records]
-        assert "on_strop" in told
+        (message,) = [record.getMessage() for record in caplog.records]
+        assert "on_strop" in message
 
 
 class TestOrder:
