@@ -109,8 +109,8 @@ class Administration:
         scope_org_id: int | None = None,
     ) -> str:
         """Give the account a temporary password, which is returned but not stored. Ends all sessions."""
-        chosen = new_password if mode == "set" else None
-        password = secrets.token_urlsafe(_GENERATED_BYTES) if chosen is None else chosen
+        fixed_password = new_password if mode == "set" else None
+        password = secrets.token_urlsafe(_GENERATED_BYTES) if fixed_password is None else fixed_password
         password_hash = await self._passwords.hash(password)
         act = _Act(caller, check, scope_org_id)
         await self._database.write(self._reset_password, account_id, password_hash, mode, act)

@@ -39,8 +39,8 @@ def free_username(session: Session, identity: ExternalIdentity, account: Account
     `account` is the one to name; its suffix never changes.
     """
     name = local_name(identity)
-    present = account.username if account is not None and _is_suffixed(account.username, name) else None
-    candidates = [text for text in (name, present, f"{name}-{_mark(identity)}") if text]
+    current_name = account.username if account is not None and _is_suffixed(account.username, name) else None
+    candidates = [text for text in (name, current_name, f"{name}-{_mark(identity)}") if text]
     return _first_free(session, Account.username_key, candidates, account) or f"{name}-{_random()}"
 
 
@@ -48,8 +48,10 @@ def free_email(session: Session, identity: ExternalIdentity, account: Account | 
     """The provider's address if it is free, otherwise a made-up unique one. Never links accounts."""
     address = identity.email if identity.email and len(identity.email) <= _LONGEST_EMAIL else None
     fallback = fallback_email(identity)
-    present = account.email if account is not None and account.email.endswith(fallback) else None
-    candidates = [text for text in (address, present, fallback, f"{_mark(identity)}-{fallback}") if text]
+    current_address = account.email if account is not None and account.email.endswith(fallback) else None
+    candidates = [
+        text for text in (address, current_address, fallback, f"{_mark(identity)}-{fallback}") if text
+    ]
     free = _first_free(session, Account.email_key, candidates, account)
     return free or f"{_random()}-{fallback}"
 

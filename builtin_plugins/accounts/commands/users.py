@@ -226,8 +226,8 @@ def reset_password(
     new_password = _new_password() if password_stdin else None
     account, password = running.run(_reset(username, new_password))
     if as_json:
-        shown_once = {} if new_password else {"temporary_password": password}
-        console.print_json({"id": account.id, "username": account.username, **shown_once})
+        extra = {} if new_password else {"temporary_password": password}
+        console.print_json({"id": account.id, "username": account.username, **extra})
         return
     console.done(f"{account.username} has a temporary password; all sessions of the account have ended")
     if not new_password:

@@ -40,8 +40,8 @@ async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recom
     barred = {conflict.plugin_id for plugin in installed for conflict in index.conflicts(plugin)} | set(
         installed
     )
-    best = [one for one in candidates.values() if one.plugin_id not in barred]
-    best.sort(key=lambda one: (-one.score, one.name, one.plugin_id))
+    best = [candidate for candidate in candidates.values() if candidate.plugin_id not in barred]
+    best.sort(key=lambda candidate: (-candidate.score, candidate.name, candidate.plugin_id))
     return Recommendations(installed_plugins=installed, recommendations=best[:limit], count=len(best[:limit]))
 
 

@@ -193,16 +193,18 @@ def _check_dependents(unit: Unit, caller: Caller, plugin_id: str) -> None:
     dependents = caller.platform.hooks.ask_now(
         plugin_registry.find_dependents, platform=caller.platform, session=unit.session, plugin_id=plugin_id
     )
-    names = {one.plugin_id: one for one in dependents or ()}
+    names = {plugin.plugin_id: plugin for plugin in dependents or ()}
     query = select(Installation.plugin_id).where(
         Installation.user_id == caller.principal.subject,
         Installation.status == _INSTALLED,
         Installation.enabled.is_(True),
         Installation.plugin_id.in_(list(names)),
     )
-    enabled = [names[one] for one in unit.session.scalars(query)]
+    enabled = [names[plugin] for plugin in unit.session.scalars(query)]
     if enabled:
-        raise DependentsEnabled(f"{_named(sorted(enabled, key=lambda one: one.name))} requires this plugin")
+        raise DependentsEnabled(
+            f"{_named(sorted(enabled, key=lambda plugin: plugin.name))} requires this plugin"
+        )
 
 
 def list_own(session: Session, caller: Caller) -> MyInstallations:

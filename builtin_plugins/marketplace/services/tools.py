@@ -121,7 +121,7 @@ def _rows() -> Select[Any]:
 
 def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
     """A page of tools, by plugin and name. They are found by an index; only the page's rows are read."""
-    conditions = _wanted(principal, query)
+    conditions = _conditions(principal, query)
     keys = (
         select(ListedTool.plugin_id, ListedTool.tool_name)
         .join(Listing, Listing.id == ListedTool.plugin_id)
@@ -134,7 +134,7 @@ def list_page(session: Session, principal: Principal, query: ToolsQuery) -> Tool
     return ToolList(tools=items, count=len(items), total=total, limit=query.limit, offset=query.offset)
 
 
-def _wanted(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]]:
+def _conditions(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]]:
     conditions = [seen_by(principal)]
     if query.active_only:
         conditions.append(ListedTool.active.is_(True))

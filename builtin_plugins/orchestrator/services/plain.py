@@ -22,8 +22,8 @@ def ask_model(
     own_options: Mapping[str, Any] | None = None,
 ) -> inference.ChatEvents:
     """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
-    given = body.options if own_options is None else own_options
-    request = inference.ChatRequest(messages, body.model, tools, given, bool(body.stream))
+    options = body.options if own_options is None else own_options
+    request = inference.ChatRequest(messages, body.model, tools, options, bool(body.stream))
     events = ctx.platform.hooks.ask_now(inference.chat_with_model, platform=ctx.platform, request=request)
     if events is None:
         raise NoChatModel()

@@ -91,7 +91,7 @@ async def started(start_platform: Start, **options: Any) -> Running:
     return await start_platform("access_tokens", EchoPlugin, Ticking, **options)
 
 
-async def made(actor: Actor, **body: Any) -> Actor:
+async def new_program(actor: Actor, **body: Any) -> Actor:
     """A program with a new token of an account."""
     answer = await actor.post(TOKENS, json={"name": "script", **body})
     assert answer.status == 201, answer.body
@@ -149,7 +149,7 @@ async def test_end(start_platform: Start, database_url: str | None) -> None:
     env = {"DATABASE_URL": database_url}
     here, there = await started(start_platform, env=env), await started(start_platform, env=env)
     ana, bob = await here.user("ana"), await here.user("bob")
-    program = await made(ana)
+    program = await new_program(ana)
     elsewhere = Actor(there, program.token)
     assert (await elsewhere.get(WHO)).status == 200
     path = f"{TOKENS}/{program.user['id']}"
@@ -167,7 +167,7 @@ async def test_an_end_cuts_streams(start_platform: Start) -> None:
     """What streams to a token ends with it; what streams to the account's session goes on."""
     running = await started(start_platform)
     ana = await running.user("ana")
-    program = await made(ana)
+    program = await new_program(ana)
     async with asyncio.timeout(8), _stream(running, program) as theirs, _stream(running, ana) as own:
         assert (await ana.delete(f"{TOKENS}/{program.user['id']}")).status == 204
         assert b"session_revoked" in await theirs.content.read()
@@ -179,7 +179,7 @@ async def test_an_end_before_the_first_byte(start_platform: Start) -> None:
     judge = Meanwhile()
     running = await start_platform("access_tokens", EchoPlugin, Ticking, judge)
     ana = await running.user("ana")
-    program = await made(ana)
+    program = await new_program(ana)
 
     async def end() -> None:
         assert (await ana.delete(f"{TOKENS}/{program.user['id']}")).status == 204
@@ -195,7 +195,7 @@ async def test_a_new_token_streams_elsewhere(start_platform: Start, database_url
     env = {"DATABASE_URL": database_url}
     here, there = await started(start_platform, env=env), await started(start_platform, env=env)
     ana, bob = await here.user("ana"), await here.user("bob")
-    program, other = await made(ana), await made(ana)
+    program, other = await new_program(ana), await new_program(ana)
     async with asyncio.timeout(20), _stream(there, program) as theirs, _stream(there, bob) as looked_at:
         assert (await ana.delete(f"{TOKENS}/{other.user['id']}")).status == 204
         await refused(Actor(there, other.token))  # notices arrive in their order
@@ -216,7 +216,7 @@ async def test_a_token_in_use_is_recalled(start_platform: Start) -> None:
     """Once a request has used it, it is identified without waiting, until it ends or its account changes."""
     running = await started(start_platform)
     ana = await running.user("ana")
-    program, doomed = await made(ana), await made(ana)
+    program, doomed = await new_program(ana), await new_program(ana)
     live = running.platform.resource(LIVE_TOKENS)
     assert live.recall(program.token) is None
     for actor in (program, doomed):
@@ -234,7 +234,7 @@ async def test_expiry(start_platform: Start) -> None:
     """A token ends by itself; a time in the past, without a zone or beyond all years is refused."""
     running = await started(start_platform)
     ana = await running.user("ana")
-    program = await made(ana, expires_at=(utc_now() + timedelta(days=1)).isoformat())
+    program = await new_program(ana, expires_at=(utc_now() + timedelta(days=1)).isoformat())
     assert (await program.get(WHO)).status == 200
 
     def expire(unit: Unit) -> None:
@@ -271,7 +271,7 @@ class TestWithTheAccount:
         running = await started(start_platform, env={"DATABASE_URL": database_url})
         boss, ana = await running.user("boss"), await running.user("ana")
         await make_platform_admin(running, boss)
-        program = await made(ana)
+        program = await new_program(ana)
         path = f"/v1/auth/users/{ana.user['id']}/status"
         assert (await boss.patch(path, json={"is_active": False})).status == 200
         await refused(program)
@@ -286,7 +286,7 @@ class TestWithTheAccount:
         """A token that is left because the plugin was off opens nothing while its account is inactive."""
         running = await started(start_platform)
         ana = await running.user("ana")
-        program = await made(ana)
+        program = await new_program(ana)
         assert (await program.get(WHO)).status == 200
         change = update(Account).where(Account.id == ana.user["id"]).values(is_active=False)
         await execute(running.platform.database, change, tell=(ACCOUNT_TOPIC, str(ana.user["id"])))
@@ -297,7 +297,7 @@ class TestWithTheAccount:
         running = await started(start_platform)
         boss, ana = await running.user("boss"), await running.user("ana")
         await make_platform_admin(running, boss)
-        program = await made(ana)
+        program = await new_program(ana)
         body = {"current_password": ana.password, "new_password": "another long one"}
         assert (await ana.post("/v1/auth/change-password", json=body)).status == 200
         await refused(ana)
@@ -311,7 +311,7 @@ class TestWithTheAccount:
         running = await started(start_platform)
         boss, other = await running.user("boss", role="admin"), await running.user("other", role="admin")
         await make_platform_admin(running, boss)
-        program = await made(other)
+        program = await new_program(other)
         assert (await program.get("/v1/echo/admin")).status == 200
         path = f"/v1/auth/users/{other.user['id']}/role"
         assert (await boss.patch(path, json={"role": "user"})).status == 200
@@ -332,7 +332,7 @@ async def test_platform_admins_see_and_end(start_platform: Start) -> None:
     running = await started(start_platform)
     boss, ana, eve = await running.user("boss"), await running.user("ana"), await running.user("eve")
     await make_platform_admin(running, boss)
-    program = await made(ana)
+    program = await new_program(ana)
     path = f"/v1/auth/users/{ana.user['id']}/tokens"
     assert (await eve.get(path)).status == 403
     listed = (await boss.get(path)).json()
@@ -355,7 +355,7 @@ async def test_a_token_makes_no_tokens(start_platform: Start) -> None:
     """A token neither makes, lists nor ends tokens, and becomes no session."""
     running = await started(start_platform)
     ana = await running.user("ana")
-    program = await made(ana)
+    program = await new_program(ana)
     assert (await program.post(TOKENS, json={"name": "x"})).json()["code"] == "token_scope_missing"
     assert (await program.get(TOKENS)).status == 403
     assert (await program.delete(f"{TOKENS}/{program.user['id']}")).status == 403
@@ -416,7 +416,7 @@ async def test_last_use_survives_the_process(start_platform: Start) -> None:
     """Uses are written together; an earlier time never takes the place of a later one."""
     running, other = await started(start_platform), await started(start_platform)
     ana = await running.user("ana")
-    program = await made(ana)
+    program = await new_program(ana)
     await Actor(other, program.token).get(WHO)
     await program.get(WHO)
     last = (await ana.get(TOKENS)).json()["items"][0]["last_used_at"]

@@ -53,8 +53,8 @@ async def change(running: Running, username: str, **values: Any) -> None:
 
     def make(unit: Unit) -> None:
         unit.session.execute(update(Account).where(Account.username == username).values(**values))
-        found = unit.session.scalar(select(Account.id).where(Account.username == username))
-        unit.notify("account", str(found))
+        account_id = unit.session.scalar(select(Account.id).where(Account.username == username))
+        unit.notify("account", str(account_id))
 
     await running.platform.database.write(make)
 

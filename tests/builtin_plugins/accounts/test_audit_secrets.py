@@ -83,27 +83,27 @@ class Walk:
 
     async def accounts(self) -> None:
         body = {"username": "ulla", "email": "ulla@example.org", "password": self.keep("canary-registered")}
-        made(await self.running.anonymous.post("/v1/auth/register", json=body))
+        body_of(await self.running.anonymous.post("/v1/auth/register", json=body))
         ulla = await self.sign_in("ulla", "canary-registered")
         change = {"current_password": "canary-registered", "new_password": self.keep("canary-changed")}
-        self.keep(made(await ulla.post("/v1/auth/change-password", json=change))["access_token"])
+        self.keep(body_of(await ulla.post("/v1/auth/change-password", json=change))["access_token"])
         await self.forgotten("ulla@example.org")
         ada, user = await self.sign_in("ada"), f"/v1/auth/users/{ulla.user['id']}"
-        given = {"mode": "set", "new_password": self.keep("canary-set")}
-        made(await ada.post(f"{user}/reset-password", json=given))
-        generated = made(await ada.post(f"{user}/reset-password", json={"mode": "generate"}))
+        reset = {"mode": "set", "new_password": self.keep("canary-set")}
+        body_of(await ada.post(f"{user}/reset-password", json=reset))
+        generated = body_of(await ada.post(f"{user}/reset-password", json={"mode": "generate"}))
         self.keep(generated["temporary_password"])
         for role in ("admin", "user"):
-            made(await ada.patch(f"{user}/role", json={"role": role}))
+            body_of(await ada.patch(f"{user}/role", json={"role": role}))
         for is_active in (False, True):
-            made(await ada.patch(f"{user}/status", json={"is_active": is_active}))
+            body_of(await ada.patch(f"{user}/status", json={"is_active": is_active}))
 
     async def forgotten(self, email: str) -> None:
         await self.running.anonymous.post("/v1/auth/password-reset/request", json={"email": email})
         await self.running.run_jobs()
-        found = re.search(r"token=(\S+)", self.mailbox.letters[-1].get_content())
-        assert found is not None
-        body = {"token": self.keep(found[1]), "new_password": self.keep("canary-forgotten")}
+        match = re.search(r"token=(\S+)", self.mailbox.letters[-1].get_content())
+        assert match is not None
+        body = {"token": self.keep(match[1]), "new_password": self.keep("canary-forgotten")}
         confirmed = await self.running.anonymous.post("/v1/auth/password-reset/confirm", json=body)
         assert confirmed.status == 204, confirmed.body
 
@@ -114,7 +114,7 @@ class Walk:
         claim = "/v1/auth/platform-admin/claim"
         wrong = await ada.post(claim, json={"code": self.keep("CANARY-CANARY-CANARY")})
         assert wrong.status == 403, wrong.body
-        made(await ada.post(claim, json={"code": self.keep(code)}))
+        body_of(await ada.post(claim, json={"code": self.keep(code)}))
         self.keep(code.replace("-", ""))
         await self.platform.resource(PLATFORM_ADMINS).grant("bea")
         await self.platform.resource(PLATFORM_ADMINS).revoke("bea")
@@ -134,30 +134,30 @@ class Walk:
     async def plugins(self) -> None:
         ada = await self.sign_in("ada")
         yaml = {"headers": {"Content-Type": "application/yaml"}}
-        made(await ada.post("/v1/plugins/install", data=MANIFEST, **yaml))
+        body_of(await ada.post("/v1/plugins/install", data=MANIFEST, **yaml))
         newer = MANIFEST.replace("1.0.0", "1.1.0")
-        made(await ada.post("/v1/plugins/reload-webhook", data=newer, **yaml))
+        body_of(await ada.post("/v1/plugins/reload-webhook", data=newer, **yaml))
         for change in ("disable", "enable", "enable"):
-            made(await ada.post(f"/v1/plugins/vault/{change}"))
+            body_of(await ada.post(f"/v1/plugins/vault/{change}"))
         for values in (
             {KEY: self.keep("canary-key"), GREETING: "moin"},
             {KEY: None, GREETING: None},
         ):
-            made(await ada.put("/v1/plugins/vault/config", json=values))
-        made(await ada.delete("/v1/plugins/notes"))
+            body_of(await ada.put("/v1/plugins/vault/config", json=values))
+        body_of(await ada.delete("/v1/plugins/notes"))
 
     async def organizations(self) -> None:
         """An organization and a team, an invite, and both ways of a team's bundle."""
         ada = await self.sign_in("ada")
-        made(await ada.post("/v1/organizations", json={"name": "Acme", "slug": "acme"}))
-        team = made(await ada.post("/v1/teams", json={"name": "Crew"}))["id"]
-        invite = made(await ada.post("/v1/invites", json={"email": "new@example.org", "team_id": team}))
+        body_of(await ada.post("/v1/organizations", json={"name": "Acme", "slug": "acme"}))
+        team = body_of(await ada.post("/v1/teams", json={"name": "Crew"}))["id"]
+        invite = body_of(await ada.post("/v1/invites", json={"email": "new@example.org", "team_id": team}))
         self.keep(invite["token"])
-        bundle = made(await ada.get(f"/v1/teams/{team}/export"))
-        made(await ada.post(f"/v1/teams/{team}/import", json={"bundle": bundle}))
+        bundle = body_of(await ada.get(f"/v1/teams/{team}/export"))
+        body_of(await ada.post(f"/v1/teams/{team}/import", json={"bundle": bundle}))
 
 
-def made(reply: Reply) -> Any:
+def body_of(reply: Reply) -> Any:
     assert reply.status in (200, 201), reply.body
     return reply.json()
 
@@ -232,11 +232,11 @@ BOTH = {
 
 
 def _check(entry: AuditEntry, secrets: set[str]) -> None:
-    told = json.dumps(
+    text = json.dumps(
         [entry.before_state, entry.after_state, entry.target_id, entry.ip_address, entry.user_agent]
     )
-    assert [secret for secret in secrets if secret in told] == [], entry.action
-    assert "argon2" not in told, entry.action
+    assert [secret for secret in secrets if secret in text] == [], entry.action
+    assert "argon2" not in text, entry.action
     if entry.action in BOTH:
         assert entry.before_state and entry.after_state, entry.action
         assert entry.before_state != entry.after_state, entry.action
@@ -251,8 +251,8 @@ async def test_configuration_tells_what_it_was(start_platform: Start) -> None:
         {KEY: "two"},
         {KEY: None, GREETING: None},
     ):
-        made(await ada.put("/v1/plugins/vault/config", json=values))
-    made(await ada.put("/v1/plugins/vault/config", json={}))
+        body_of(await ada.put("/v1/plugins/vault/config", json=values))
+    body_of(await ada.put("/v1/plugins/vault/config", json={}))
     found = await audited(running.platform, "plugin.configured")
     assert [(entry.before_state, entry.after_state) for entry in found] == [
         ({GREETING: None, KEY: None}, {GREETING: "moin", KEY: "***"}),
@@ -266,7 +266,7 @@ async def test_switching_twice_is_told_once(start_platform: Start) -> None:
     running = await start_platform("plugin_registry", Vault)
     ada = await running.user("ada", role="admin")
     for change in ("enable", "disable", "disable", "enable"):
-        made(await ada.post(f"/v1/plugins/vault/{change}"))
+        body_of(await ada.post(f"/v1/plugins/vault/{change}"))
     found = [entry for entry in await audited(running.platform) if entry.target_type == "plugin"]
     assert [(entry.action, entry.before_state, entry.after_state) for entry in found] == [
         ("plugin.disabled", {"enabled": True}, {"enabled": False}),

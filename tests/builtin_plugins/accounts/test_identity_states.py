@@ -129,14 +129,14 @@ class Walk(RuleBasedStateMachine):
             if able:
                 chosen = able[number % len(able)]
                 self.enter(chosen, self.person(chosen).password)
-        found = [s for s in self.sessions if s.is_live and what(s.person)] or self.sessions
-        return found[number % len(found)]
+        candidates = [s for s in self.sessions if s.is_live and what(s.person)] or self.sessions
+        return candidates[number % len(candidates)]
 
     def keep(self, person: Person, token: str) -> None:
         """A new session; its token says what is true now."""
         claims = jwt.decode(token, options={"verify_signature": False})
-        found = (claims["sub"], claims["role"], claims["platform_admin"], claims["epoch"])
-        assert found == (str(person.id), person.role, person.platform_admin, person.epoch)
+        identity = (claims["sub"], claims["role"], claims["platform_admin"], claims["epoch"])
+        assert identity == (str(person.id), person.role, person.platform_admin, person.epoch)
         self.sessions = [*self.sessions, Session(person, token, person.epoch)][-SESSIONS:]
 
     # What anybody does
@@ -147,9 +147,9 @@ class Walk(RuleBasedStateMachine):
         """Whatever role the body asks for, it is a user."""
         name = f"new-{len(self.model.people)}"
         body = {"username": name, "email": f"{name}@example.org", "password": PASSWORD, "role": wish}
-        made = self.send(None, "POST", "/v1/auth/register", **body)
-        assert made.status == 201
-        self.model.people.append(Person(name, PASSWORD, id=made.json()["user"]["id"]))
+        answer = self.send(None, "POST", "/v1/auth/register", **body)
+        assert answer.status == 201
+        self.model.people.append(Person(name, PASSWORD, id=answer.json()["user"]["id"]))
 
     @rule(number=somebody, attempt=password, really=really)
     def sign_in(self, number: int, attempt: str, really: bool) -> None:
@@ -225,9 +225,9 @@ class Walk(RuleBasedStateMachine):
     @rule(number=some_session, really=really)
     def delete_own(self, number: int, really: bool) -> None:
         session = self.session(number)
-        given = session.person.password if really else "not the password"
-        answer = self.send(session, "DELETE", "/v1/auth/me", password=given)
-        assert answer.status == self.model.delete_own(session, given)
+        attempt = session.person.password if really else "not the password"
+        answer = self.send(session, "DELETE", "/v1/auth/me", password=attempt)
+        assert answer.status == self.model.delete_own(session, attempt)
 
     # Setup codes
 
@@ -329,11 +329,11 @@ class Walk(RuleBasedStateMachine):
 
     @invariant()
     def rows_are_those_of_the_model(self) -> None:
-        found = [
+        rows = [
             (a.id, a.role, a.is_active, a.platform_admin, a.must_change_password, a.epoch, bool(a.linked_at))
             for a in self.run(self._accounts())
         ]
-        assert found == [
+        assert rows == [
             (p.id, p.role, p.active, p.platform_admin, p.must_change, p.epoch, p.linked)
             for p in self.model.people
         ]

@@ -54,9 +54,9 @@ async def token_for(running: Running, mailbox: Mailbox, email: str) -> str:
     """Ask, let the worker send, and read the link."""
     assert (await ask(running, email)).status == 202
     await running.run_jobs()
-    found = LINK.search(mailbox.letters[-1].get_content())
-    assert found is not None
-    return found[1]
+    match = LINK.search(mailbox.letters[-1].get_content())
+    assert match is not None
+    return match[1]
 
 
 class TestOff:

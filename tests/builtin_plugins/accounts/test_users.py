@@ -41,13 +41,13 @@ class Teams(Plugin):
 
     @hookimpl
     async def find_memberships(self, account_ids: list[int]) -> dict[int, list[OrganizationMembership]]:
-        found: dict[int, list[OrganizationMembership]] = {}
+        memberships: dict[int, list[OrganizationMembership]] = {}
         for organization, members in self.members.items():
             for member in set(members) & set(account_ids):
                 name = f"Org {organization}"
                 record = OrganizationMembership(id=organization, name=name, slug="org", role="owner")
-                found.setdefault(member, []).append(record)
-        return found
+                memberships.setdefault(member, []).append(record)
+        return memberships
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:

@@ -34,8 +34,8 @@ async def admin(
 
 
 async def listed(admin: Actor, name: str, version: str = "1.0") -> str:
-    found = await bring(admin, admin, "approved", name=fresh(name), current_version=version)
-    return str(found["id"])
+    listing = await bring(admin, admin, "approved", name=fresh(name), current_version=version)
+    return str(listing["id"])
 
 
 async def connect(admin: Actor, source: str, target: str, kind: str = "requires", **more: str) -> Reply:

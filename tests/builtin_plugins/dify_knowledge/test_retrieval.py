@@ -45,10 +45,10 @@ async def connected(running: Running) -> Connected:
     ann = await somebody(running)
     base = await make_base(ann)
     for name, year in (("handbook.md", 2025), ("rules.md", 2026)):
-        made = await ingest(running, ann, base, name, HANDBOOK.replace("130", str(year - 1900)))
+        document = await ingest(running, ann, base, name, HANDBOOK.replace("130", str(year - 1900)))
         await ann.put(f"/v1/rag/knowledge-bases/{base}/fields/year", json={"kind": "number"})
         values = {"year": year}
-        answer = await ann.patch(path_of(base, made["document_id"], "/metadata"), json=values)
+        answer = await ann.patch(path_of(base, document["document_id"], "/metadata"), json=values)
         assert answer.status == 200, answer.body
     return Connected(ann, base)
 

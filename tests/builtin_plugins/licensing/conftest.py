@@ -17,8 +17,8 @@ PLUGINS = ("tenancy", "marketplace", "licensing", "plugin_registry")
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def provider() -> AsyncIterator[Provider]:
-    async with checkout_provider() as found:
-        yield found
+    async with checkout_provider() as fake:
+        yield fake
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])

@@ -21,20 +21,20 @@ class Counter(Plugin):
 async def make_listing(running: Running, admin: Actor) -> dict[str, Any]:
     name = f"tool-{secrets.token_hex(4)}"
     body = {"name": name, "display_name": name.title(), "author": "Ada", "description": "Counts the tides."}
-    made = await admin.post("/v1/marketplace/plugins", json=body)
-    assert made.status == 201, made.body
-    found: dict[str, Any] = made.json()
+    created = await admin.post("/v1/marketplace/plugins", json=body)
+    assert created.status == 201, created.body
+    listing: dict[str, Any] = created.json()
     for step in ("submit", "claim", "approve"):
-        answer = await admin.post(f"/v1/marketplace/submissions/{found['id']}/{step}")
+        answer = await admin.post(f"/v1/marketplace/submissions/{listing['id']}/{step}")
         assert answer.status == 200, answer.body
-    return found
+    return listing
 
 
 async def activate(admin: Actor, plugin_id: str, tier: str = "pro", **more: Any) -> dict[str, Any]:
     answer = await admin.post(f"{LICENSES}/activate", json={"plugin_id": plugin_id, "tier": tier, **more})
     assert answer.status == 200, answer.body
-    found: dict[str, Any] = answer.json()
-    return found
+    license_record: dict[str, Any] = answer.json()
+    return license_record
 
 
 async def look_up(admin: Actor, user_id: int | str, plugin_id: str) -> Any:

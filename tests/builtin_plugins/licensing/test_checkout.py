@@ -189,8 +189,8 @@ async def _expire(running: Running, *orders: str) -> list[str]:
     await running.platform.database.write(lambda unit: unit.enqueue(EXPIRE_ORDERS, NoPayload()))
     await running.run_jobs()
     query = select(Order.id, Order.state).where(Order.id.in_(orders))
-    found = await running.platform.database.read(lambda session: session.execute(query).all())
-    states = {row.id: str(row.state) for row in found}
+    rows = await running.platform.database.read(lambda session: session.execute(query).all())
+    states = {row.id: str(row.state) for row in rows}
     return [states[order] for order in orders]
 
 

@@ -24,8 +24,8 @@ NOWHERE = "00000000-0000-4000-8000-000000000000"
 async def validate(actor: Actor, key: str, plugin_id: str) -> dict[str, object]:
     answer = await actor.post(f"{LICENSES}/validate", json={"license_key": key, "plugin_id": plugin_id})
     assert answer.status == 200, answer.body
-    found: dict[str, object] = answer.json()
-    return found
+    verdict: dict[str, object] = answer.json()
+    return verdict
 
 
 async def test_key_is_shown_once(licensing: Running) -> None:

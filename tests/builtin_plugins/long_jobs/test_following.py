@@ -32,7 +32,7 @@ class Diggers(Plugin):
     name = "diggers"
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notes: list[str] = []
         self.seen_from: list[int] = []
         self.begun = asyncio.Event()
         self.deeper = asyncio.Event()
@@ -57,7 +57,7 @@ class Diggers(Plugin):
         try:
             await self.deeper.wait()
         except asyncio.CancelledError:
-            self.told.append("stopped")
+            self.notes.append("stopped")
             raise
         progress.report(payload.depth, message="Dug")
         return f"/holes/{payload.depth}"
@@ -66,10 +66,10 @@ class Diggers(Plugin):
         return None
 
     async def _given_up(self, platform: Platform, payload: Dig, reason: str) -> None:
-        self.told.append(f"given up: {reason}")
+        self.notes.append(f"given up: {reason}")
 
     async def _cancelled(self, platform: Platform, payload: Dig) -> None:
-        self.told.append(f"cancelled at {payload.depth}")
+        self.notes.append(f"cancelled at {payload.depth}")
 
     def _readable(self, scope: Scope) -> Any:
         """A hole is seen by the account whose name it bears."""
@@ -133,7 +133,7 @@ async def test_a_job_that_fails_says_why(running: Running, diggers: Diggers) -> 
     await running.run_jobs()
     failed = (await ada.get(f"/v1/jobs/{job_id}")).json()
     assert (failed["status"], failed["error"]) == ("failed", "Holes go down.")
-    assert diggers.told == ["given up: Holes go down."]
+    assert diggers.notes == ["given up: Holes go down."]
 
 
 async def test_who_sees_a_job(running: Running, diggers: Diggers) -> None:
@@ -198,7 +198,7 @@ async def test_cancel_while_it_waits(running: Running, diggers: Diggers) -> None
     answer = await ada.post(f"/v1/jobs/{job_id}/cancel")
     assert (answer.status, answer.json()["status"]) == (202, "cancelled")
     await running.run_jobs()
-    assert diggers.told == ["cancelled at 10"]
+    assert diggers.notes == ["cancelled at 10"]
     assert (await ada.post(f"/v1/jobs/{job_id}/cancel")).json()["status"] == "cancelled"
     assert (await ada.get(f"/v1/jobs/{job_id}")).json()["status"] == "cancelled"
     query = select(AuditEntry.actor_id).where(AuditEntry.action == "job.cancelled")
@@ -218,7 +218,7 @@ async def test_cancel_while_it_runs(running: Running, diggers: Diggers) -> None:
     cancelled = (await ada.get(f"/v1/jobs/{job_id}")).json()
     assert (cancelled["status"], cancelled["progress"]["done"]) == ("cancelled", 1)
     await running.run_jobs()
-    assert diggers.told == ["stopped", "cancelled at 10"]
+    assert diggers.notes == ["stopped", "cancelled at 10"]
 
 
 async def test_cancel_while_no_worker_runs(running: Running, diggers: Diggers) -> None:
@@ -231,7 +231,7 @@ async def test_cancel_while_no_worker_runs(running: Running, diggers: Diggers) -
     assert (await ada.post(f"/v1/jobs/{job_id}/cancel")).json()["status"] == "running"
     await running.run_jobs()
     assert (await ada.get(f"/v1/jobs/{job_id}")).json()["status"] == "cancelled"
-    assert diggers.told == ["stopped", "cancelled at 10"]
+    assert diggers.notes == ["stopped", "cancelled at 10"]
 
 
 async def test_who_may_cancel(running: Running, diggers: Diggers) -> None:

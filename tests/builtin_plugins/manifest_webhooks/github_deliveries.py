@@ -31,8 +31,8 @@ class GitHubDelivery:
 
     @property
     def payload(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)
-        return found
+        document: dict[str, Any] = json.loads(self.body)
+        return document
 
     @property
     def is_stored(self) -> bool:

@@ -42,7 +42,7 @@ async def deliver(
     return (await send(running.anonymous, "/notes", body, github_headers(key, body, delivery, event))).status
 
 
-async def shown(running: Running, name: str = "notes", limit: int = 300) -> list[tuple[Any, ...]]:
+async def records_of(running: Running, name: str = "notes", limit: int = 300) -> list[tuple[Any, ...]]:
     rows = await running.platform.database.read(
         lambda session: [
             (row.event_id, row.event, row.proven, row.outcome, row.status, row.reason)
@@ -63,7 +63,7 @@ async def test_outcomes(start_platform: Start, platform_home: Path) -> None:
     await deliver(running, "d4", {"text": secret}, key=b"wrong")
     await deliver(running, "d5", b'{"text": "hunter2', "issues")
     assert (await send(running.anonymous, "/notes", {"text": secret})).status == 401
-    found = await shown(running)
+    found = await records_of(running)
     assert [row[:5] for row in found] == [
         ("d1", "issues", True, "stored", 200),
         ("d1", "issues", True, "repeated", 200),
@@ -89,7 +89,7 @@ async def test_disabled_and_failing(start_platform: Start, platform_home: Path) 
     await admin.post("/v1/plugins/notes/enable")
     await admin.post("/v1/plugins/hash_embeddings/disable")
     await deliver(running, "d2")
-    assert [row[3:5] for row in await shown(running)] == [("refused", 403), ("refused", 503)]
+    assert [row[3:5] for row in await records_of(running)] == [("refused", 403), ("refused", 503)]
 
 
 async def test_bounded(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
@@ -97,11 +97,11 @@ async def test_bounded(start_platform: Start, platform_home: Path, database_url:
     running = await notes(start_platform, platform_home, {"DATABASE_URL": database_url})
     await asyncio.gather(*(deliver(running, f"d{n}", event="push") for n in range(MAX_RECORDS + 20)))
     await deliver(running, "last", event="push")
-    proven = [row for row in await shown(running) if row[2]]
+    proven = [row for row in await records_of(running) if row[2]]
     assert len(proven) == MAX_RECORDS and proven[-1][0] == "last"
     await asyncio.gather(*(deliver(running, f"w{n}", key=b"wrong") for n in range(MAX_RECORDS + 20)))
     await deliver(running, "w", key=b"wrong")  # those that came together did not see each other
-    found = await shown(running)
+    found = await records_of(running)
     assert [row for row in found if row[2]] == proven
     assert len(found) - len(proven) == MAX_RECORDS
 
@@ -111,7 +111,7 @@ async def test_flood_of_strangers(start_platform: Start, platform_home: Path) ->
     running = await notes(start_platform, platform_home, {"RATE_LIMIT_ENABLED": "true"})
     for number in range(40):
         await deliver(running, f"w{number}", key=b"wrong")
-    statuses = [row[4] for row in await shown(running)]
+    statuses = [row[4] for row in await records_of(running)]
     assert 429 in statuses and statuses.count(429) <= 2 and statuses.count(401) in (10, 20)
 
 
@@ -120,7 +120,7 @@ async def test_odd_headers(start_platform: Start, platform_home: Path) -> None:
     running = await notes(start_platform, platform_home)
     headers = {"X-GitHub-Event": "e" * 500, "X-GitHub-Delivery": "ş\u200fd" * 200}
     assert (await send(running.anonymous, "/notes", {"text": "x"}, headers)).status == 401
-    (row,) = await shown(running)
+    (row,) = await records_of(running)
     assert len(row[0]) == 256 and len(row[1]) == 80 and row[0].startswith("?") and "d" in row[0]
 
 
@@ -132,16 +132,16 @@ async def test_gone_with_the_plugin(start_platform: Start, platform_home: Path) 
     await deliver(running, "d1")
     await send(running.anonymous, "/other", {"text": "x"})
     assert (await admin.delete("/v1/plugins/notes")).status == 200
-    assert await shown(running) == [] and len(await shown(running, "other")) == 1
+    assert await records_of(running) == [] and len(await records_of(running, "other")) == 1
 
 
 async def test_old_ones_are_forgotten(start_platform: Start, platform_home: Path) -> None:
     running = await notes(start_platform, platform_home)
     await deliver(running, "d1")
     await make_older(running, EVENT_RETENTION / 2)
-    assert len(await shown(running)) == 1
+    assert len(await records_of(running)) == 1
     await make_older(running, EVENT_RETENTION / 2)
-    assert await shown(running) == []
+    assert await records_of(running) == []
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -18,13 +18,13 @@ BROKEN = [Problem("kind", "is not an allowed value", "Write Plugin.")]
 def make(manifest: dict[str, Any]) -> Any:
     """Make manifests that differ in name and path."""
 
-    def made(name: str, path: str) -> Manifest:
+    def make_one(name: str, path: str) -> Manifest:
         tree = copy.deepcopy(manifest)
         tree["metadata"]["name"] = name
         tree["spec"]["trigger"]["webhook"]["path"] = path
         return Manifest.model_validate(tree)
 
-    return made
+    return make_one
 
 
 @pytest.mark.parametrize(("name", "path"), [("aa", "/m"), ("mm", "/a"), ("mm", "/m")])

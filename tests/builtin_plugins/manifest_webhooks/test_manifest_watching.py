@@ -26,11 +26,11 @@ class Heard:
     async def __call__(self, changes: FolderChanges) -> None:
         await self.queue.put(changes)
 
-    async def until(self, wanted: Callable[[FolderChanges], bool]) -> FolderChanges:
+    async def until(self, condition: Callable[[FolderChanges], bool]) -> FolderChanges:
         async with asyncio.timeout(LIMIT):
-            while not wanted(found := await self.queue.get()):
+            while not condition(changes := await self.queue.get()):
                 pass
-            return found
+            return changes
 
 
 @asynccontextmanager

@@ -117,8 +117,8 @@ async def hits(actor: Actor, plugin: str, query: str, limit: int = 10) -> list[d
         f"/v1/plugins/{plugin}/actions/search", params={"query": query, "limit": str(limit)}
     )
     assert answer.status == 200, answer.body
-    found: list[dict[str, Any]] = answer.json()["result"]["hits"]
-    return found
+    results: list[dict[str, Any]] = answer.json()["result"]["hits"]
+    return results
 
 
 async def make_older(running: Running, age: timedelta) -> None:

@@ -37,8 +37,8 @@ def graph(requires: Requires) -> Plugin:
         def find_dependents(
             self, session: Session, plugin_id: str
         ) -> Sequence[plugin_registry.RequiredPlugin]:
-            found = [key for key, needed in requires.items() if plugin_id in dict(needed)]
-            return [plugin_registry.RequiredPlugin(one, one, 1) for one in found]
+            dependents = [key for key, needed in requires.items() if plugin_id in dict(needed)]
+            return [plugin_registry.RequiredPlugin(one, one, 1) for one in dependents]
 
     return Known()
 
@@ -48,8 +48,8 @@ async def draft(actor: Actor, **fields: Any) -> dict[str, Any]:
     body = {"name": name, "display_name": name.title(), "author": "Ann", **fields}
     answer = await actor.post(PLUGINS, json=body)
     assert answer.status == 201, answer.body
-    found: dict[str, Any] = answer.json()
-    return found
+    listing: dict[str, Any] = answer.json()
+    return listing
 
 
 async def move(actor: Actor, plugin_id: str, trigger: str) -> Reply:
@@ -59,12 +59,12 @@ async def move(actor: Actor, plugin_id: str, trigger: str) -> Reply:
 
 async def bring(author: Actor, admin: Actor, status: str, **fields: Any) -> dict[str, Any]:
     """A listing of the author that has come as far as `status`."""
-    found = await draft(author, **fields)
+    listing = await draft(author, **fields)
     for trigger in WAYS[status]:
-        answer = await move(author if trigger == "submit" else admin, found["id"], trigger)
+        answer = await move(author if trigger == "submit" else admin, listing["id"], trigger)
         assert answer.status == 200, answer.body
-        found = answer.json()
-    return found
+        listing = answer.json()
+    return listing
 
 
 WAYS = {

@@ -176,9 +176,13 @@ def listed(unit: Unit, word: str, count: int) -> list[str]:
     """So many approved listings whose descriptions hold `word`; their names."""
     names = [fresh("harbour") for _ in range(count)]
     for name in names:
-        made = Listing(id=str(uuid4()), name=name, name_key=name, display_name=name, author="Ada")
-        made.description, made.status, made.current_version = f"Guards the {word}.", "approved", "1.0"
-        unit.session.add(made)
+        listing = Listing(id=str(uuid4()), name=name, name_key=name, display_name=name, author="Ada")
+        listing.description, listing.status, listing.current_version = (
+            f"Guards the {word}.",
+            "approved",
+            "1.0",
+        )
+        unit.session.add(listing)
     derive(unit.session)
     return names
 

@@ -49,20 +49,20 @@ async def upload(actor: Actor, plugin_id: str, content: bytes, filename: str = F
 async def checked(market: Market, files: Mapping[str, str], **fields: Any) -> dict[str, tuple[bool, str]]:
     """Submit a listing with a wheel; returns what each check said."""
     author = await market.user()
-    given = {
+    defaults = {
         "package": "acme-tides",
         "version_range": ">=1,<2",
         "description": DESCRIPTION,
         "repository_url": "https://example.org/tides",
         **fields,
     }
-    found = await draft(author, **given)
-    answer = await upload(author, found["id"], wheel(files))
+    listing = await draft(author, **defaults)
+    answer = await upload(author, listing["id"], wheel(files))
     assert answer.status == 200, answer.body
-    submitted = await move(author, found["id"], "submit")
+    submitted = await move(author, listing["id"], "submit")
     assert submitted.status == 200, submitted.body
     for trigger in ("claim", "approve", "archive"):  # the package's name is free again
-        await move(market.admin, found["id"], trigger)
+        await move(market.admin, listing["id"], trigger)
     return {one["check"]: (one["ok"], one["message"]) for one in submitted.json()["checks"]}
 
 

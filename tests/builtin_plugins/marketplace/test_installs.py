@@ -25,11 +25,11 @@ async def approved(market: Market, number: int) -> list[dict[str, Any]]:
 
 async def statuses(actor: Actor, plugin_id: str, *verbs: str) -> list[int]:
     """What is answered to one call after the other."""
-    found = []
+    codes = []
     for verb in verbs:
         method = "DELETE" if verb == "uninstall" else "POST"
-        found.append((await actor.request(method, f"{PLUGINS}/{plugin_id}/{verb}")).status)
-    return found
+        codes.append((await actor.request(method, f"{PLUGINS}/{plugin_id}/{verb}")).status)
+    return codes
 
 
 async def mine(actor: Actor) -> dict[str, bool]:

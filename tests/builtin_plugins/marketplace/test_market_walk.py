@@ -52,15 +52,15 @@ class Plugin:
 
     @property
     def shown(self) -> dict[str, Any]:
-        given = list(self.ratings.values())
+        stars = list(self.ratings.values())
         return {
             "id": self.id,
             "name": self.name,
             "status": self.status,
             "featured": self.featured,
             "download_count": len(self.installs),
-            "rating_count": len(given),
-            "rating_average": round(sum(given) / len(given), 2) if given else None,
+            "rating_count": len(stars),
+            "rating_average": round(sum(stars) / len(stars), 2) if stars else None,
         }
 
 
@@ -85,19 +85,19 @@ class Walk:
 
     async def create(self, who: str, _plugin: Plugin | None) -> None:
         """A new draft; a name that is taken is 409."""
-        taken = self.plugins and self.chance.random() < 0.2
-        name = self.chance.choice(self.plugins).name if taken else f"{self.prefix} {len(self.plugins)}"
-        if not taken and len(self.plugins) >= MOST_LISTINGS:
+        is_taken = self.plugins and self.chance.random() < 0.2
+        name = self.chance.choice(self.plugins).name if is_taken else f"{self.prefix} {len(self.plugins)}"
+        if not is_taken and len(self.plugins) >= MOST_LISTINGS:
             return
         body = {"name": name, "display_name": name, "author": who}
         answer = await self.users[who].post(PLUGINS, json=body)
-        assert answer.status == (409 if taken else 201), answer.body
-        if not taken:
-            made = Plugin(answer.json()["id"], name, who)
+        assert answer.status == (409 if is_taken else 201), answer.body
+        if not is_taken:
+            plugin = Plugin(answer.json()["id"], name, who)
             number = min(len(self.plugins), self.chance.choice((0, 0, 1, 2)))
-            made.requires = self.chance.sample(self.plugins, number)
-            self.market.requires[made.id] = [(one.id, one.name) for one in made.requires]
-            self.plugins.append(made)
+            plugin.requires = self.chance.sample(self.plugins, number)
+            self.market.requires[plugin.id] = [(one.id, one.name) for one in plugin.requires]
+            self.plugins.append(plugin)
 
     async def change(self, who: str, plugin: Plugin) -> None:
         """An author changes drafts and rejected ones, without `featured`; an administrator all."""
@@ -105,13 +105,13 @@ class Walk:
             ({"description": fresh("words")}, {"featured": True}, {"featured": False})
         )
         answer = await self.users[who].put(f"{PLUGINS}/{plugin.id}", json=change)
-        wanted = 200
+        expected = 200
         if who != "admin":
-            wanted = 409 if plugin.status not in ("draft", "rejected") else 200
-            wanted = 403 if "featured" in change else wanted
-            wanted = wanted if who == plugin.owner else 404
-        assert answer.status == wanted, (who, plugin, change, answer.body)
-        if wanted == 200:
+            expected = 409 if plugin.status not in ("draft", "rejected") else 200
+            expected = 403 if "featured" in change else expected
+            expected = expected if who == plugin.owner else 404
+        assert answer.status == expected, (who, plugin, change, answer.body)
+        if expected == 200:
             plugin.featured = bool(change.get("featured", plugin.featured))
 
     async def try_move(self, who: str, plugin: Plugin) -> None:
@@ -121,9 +121,9 @@ class Walk:
         may = who == "admin" or (trigger == "submit" and who == plugin.owner)
         if plugin.status == "rejected" and who != plugin.owner:
             target = None
-        wanted = 200 if may and target else 409 if may else 404 if trigger == "submit" else 403
-        assert answer.status == wanted, (who, trigger, plugin, answer.body)
-        if wanted == 200:
+        expected = 200 if may and target else 409 if may else 404 if trigger == "submit" else 403
+        assert answer.status == expected, (who, trigger, plugin, answer.body)
+        if expected == 200:
             assert target is not None
             plugin.status, plugin.moves = target, plugin.moves + 1
             assert answer.json()["status"] == target
@@ -154,24 +154,24 @@ class Walk:
             self._enable_required(who, [] if missing else plugin.requires)
 
     def _enable_required(self, who: str, plugins: list[Plugin]) -> list[str]:
-        changed = [one for one in plugins if not one.is_on(who)]
-        for one in changed:
-            one.installs[who] = (True, True)
-        return [one.name for one in changed]
+        changed = [plugin for plugin in plugins if not plugin.is_on(who)]
+        for plugin in changed:
+            plugin.installs[who] = (True, True)
+        return [plugin.name for plugin in changed]
 
     async def uninstall(self, who: str, plugin: Plugin) -> None:
         answer = await self.users[who].delete(f"{PLUGINS}/{plugin.id}/uninstall")
-        wanted = 404 if not plugin.has(who) else 409 if self.dependents(who, plugin) else 200
-        assert answer.status == wanted, answer.body
-        if wanted == 200:
+        expected = 404 if not plugin.has(who) else 409 if self.dependents(who, plugin) else 200
+        assert answer.status == expected, answer.body
+        if expected == 200:
             plugin.installs[who] = (False, False)
 
     async def enable(self, who: str, plugin: Plugin) -> None:
         answer = await self.users[who].post(f"{PLUGINS}/{plugin.id}/enable")
         missing = [one for one in plugin.requires if not one.has(who)]
-        wanted = 404 if not plugin.has(who) else 409 if missing else 200
-        assert answer.status == wanted, answer.body
-        if wanted == 200:
+        expected = 404 if not plugin.has(who) else 409 if missing else 200
+        assert answer.status == expected, answer.body
+        if expected == 200:
             also = self._enable_required(who, plugin.requires)
             assert sorted(answer.json()["auto_enabled_dependencies"]) == sorted(also)
             plugin.installs[who] = (True, True)
@@ -179,42 +179,42 @@ class Walk:
     async def disable(self, who: str, plugin: Plugin) -> None:
         answer = await self.users[who].post(f"{PLUGINS}/{plugin.id}/disable")
         dependents = self.dependents(who, plugin)
-        wanted = 404 if not plugin.has(who) else 409 if dependents else 200
-        assert answer.status == wanted, answer.body
-        if wanted == 200:
+        expected = 404 if not plugin.has(who) else 409 if dependents else 200
+        assert answer.status == expected, answer.body
+        if expected == 200:
             plugin.installs[who] = (True, False)
 
     async def rate(self, who: str, plugin: Plugin) -> None:
         """Whoever has it, or had it; the second rating replaces the first."""
         stars = self.chance.randint(1, 5)
         answer = await self.users[who].post(f"{PLUGINS}/{plugin.id}/ratings", json={"rating": stars})
-        wanted = 404 if not self.sees(who, plugin) else 403 if who not in plugin.installs else 201
-        assert answer.status == wanted, answer.body
-        if wanted == 201:
+        expected = 404 if not self.sees(who, plugin) else 403 if who not in plugin.installs else 201
+        assert answer.status == expected, answer.body
+        if expected == 201:
             plugin.ratings[who] = stars
-            shown = {key: plugin.shown[key] for key in ("rating_count", "rating_average")}
-            assert {key: answer.json()[key] for key in shown} == shown
+            rating = {key: plugin.shown[key] for key in ("rating_count", "rating_average")}
+            assert {key: answer.json()[key] for key in rating} == rating
 
     async def read(self, who: str, plugin: Plugin) -> None:
         answer = await self.users[who].get(f"{PLUGINS}/{plugin.id}")
         assert answer.status == (200 if self.sees(who, plugin) else 404), answer.body
         if answer.status == 200:
-            found = answer.json()
-            assert {key: found[key] for key in plugin.shown} == plugin.shown
+            record = answer.json()
+            assert {key: record[key] for key in plugin.shown} == plugin.shown
 
     async def search(self, who: str, plugin: Plugin) -> None:
         """The exact name first, when it is approved; never what is not."""
         page = (await self.users[who].get(f"{PLUGINS}/search", params={"q": plugin.name})).json()
-        found = [one["id"] for one in page["plugins"]]
-        assert (plugin.id in found) == (plugin.status == "approved")
+        ids = [one["id"] for one in page["plugins"]]
+        assert (plugin.id in ids) == (plugin.status == "approved")
         if plugin.status == "approved":
-            assert found[0] == plugin.id
+            assert ids[0] == plugin.id
 
     async def list_own(self, who: str, _plugin: Plugin) -> None:
         """The caller's installs, and its own listings of every status."""
         mine = (await self.users[who].get("/v1/marketplace/installations/me")).json()
-        found = {one["plugin_id"]: one["enabled"] for one in mine["installations"]}
-        assert found == {one.id: one.is_on(who) for one in self.plugins if one.has(who)}
+        enabled = {one["plugin_id"]: one["enabled"] for one in mine["installations"]}
+        assert enabled == {one.id: one.is_on(who) for one in self.plugins if one.has(who)}
         page = (await self.users[who].get(f"{SUBMISSIONS}/mine?limit=100")).json()
         own = {one["id"]: one["status"] for one in page["plugins"]}
         assert own == {one.id: one.status for one in self.plugins if one.owner == who}

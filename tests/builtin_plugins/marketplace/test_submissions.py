@@ -80,8 +80,8 @@ async def moves(market: Market, plugin_id: str) -> list[dict[str, object]]:
     """The rows that the moves of a listing left."""
     answer = await market.admin.get(f"{SUBMISSIONS}/{plugin_id}/history")
     assert answer.status == 200, answer.body
-    found: list[dict[str, object]] = answer.json()["transitions"]
-    return found
+    transitions: list[dict[str, object]] = answer.json()["transitions"]
+    return transitions
 
 
 async def test_a_history_in_pages(market: Market) -> None:

@@ -32,7 +32,7 @@ async def administrator(start: Start, **env: str | None) -> tuple[Running, Actor
     return running, await somebody(running, role="admin")
 
 
-async def said(person: Actor, **more: Any) -> Any:
+async def answer_of(person: Actor, **more: Any) -> Any:
     """What a model answers, and the refusal's code if none does."""
     answer = await person.post("/v1/ai/chat/completions", json={**CHAT, **more})
     return (
@@ -54,7 +54,7 @@ async def test_two_clicks(start_anywhere: Start) -> None:
         assert (saved.status, saved.json()["origin"], saved.json()["is_used"]) == (200, "saved", True), (
             saved.body
         )
-        assert await said(person) == "from gpu"
+        assert await answer_of(person) == "from gpu"
         assert (await person.get("/v1/models/choices")).json() == {
             "items": [{"model": "gpu/small", "name": "small", "runtime": "gpu"}],
             "default": "gpu/small",
@@ -91,7 +91,7 @@ async def test_another_process(start_anywhere: Start) -> None:
         body = {"url": cloud.url, "key": KEY, "default_model": "big"}
         assert (await admin.put(f"{CONNECTIONS}/cloud", json=body)).status == 200
         await eventually(lambda: len(servers.servers) == 1, 10)
-        assert await said(await somebody(other)) == "from cloud"
+        assert await answer_of(await somebody(other)) == "from cloud"
         await admin.delete(f"{CONNECTIONS}/cloud")
         await eventually(lambda: servers.servers == [], 10)
 
@@ -243,11 +243,11 @@ async def test_default_models(start_anywhere: Start) -> None:
             "answers_setting": None,
         }
         person = await somebody(running)
-        await said(person)
+        await answer_of(person)
         assert server.requests[-1].body["model"] == "big"
         helper = await running.platform.hooks.ask(inference.choose_helper_model, platform=running.platform)
         assert helper == "gpu/small"
         await admin.post("/v1/models/big/constraints", json={"allowed_roles": ["admin"]})
         choices = (await person.get("/v1/models/choices")).json()
         assert ([item["name"] for item in choices["items"]], choices["default"]) == (["small"], None)
-        assert await said(person) == "model_not_allowed"
+        assert await answer_of(person) == "model_not_allowed"

@@ -17,7 +17,7 @@ from kernel.testing import Running, Start
 from tests.fakes.model_server import Refusal, Script, model_server
 
 KEY = "sk-0123456789-very-secret"
-ASKED: dict[str, Any] = {
+REQUEST: dict[str, Any] = {
     "messages": [inference.ChatMessage("user", "Hi?")],
     "model": None,
     "temperature": 0.2,
@@ -26,9 +26,9 @@ ASKED: dict[str, Any] = {
 }
 
 
-async def collect(running: Running, **asked: Any) -> list[Any]:
+async def collect(running: Running, **options: Any) -> list[Any]:
     stream = running.platform.hooks.ask_now(
-        inference.generate_text, platform=running.platform, **{**ASKED, **asked}
+        inference.generate_text, platform=running.platform, **{**REQUEST, **options}
     )
     assert stream is not None
     async with aclosing(stream):
@@ -39,7 +39,7 @@ async def test_without_a_runtime(start_platform: Start) -> None:
     """Every question is answered with "not mine", and nothing is unwell."""
     running = await start_platform("embeddings", "models")
     platform, hooks = running.platform, running.platform.hooks
-    assert hooks.ask_now(inference.generate_text, platform=platform, **ASKED) is None
+    assert hooks.ask_now(inference.generate_text, platform=platform, **REQUEST) is None
     assert await hooks.ask(inference.check_model_runtime, platform) is None
     assert (
         await hooks.ask(

@@ -39,7 +39,7 @@ async def working(running: Running, waiting: Awaitable[Reply]) -> Reply:
     return await answer
 
 
-async def one(admin: Actor, pull_id: str) -> Any:
+async def read_pull(admin: Actor, pull_id: str) -> Any:
     return (await admin.get(f"/v1/models/pulls/{pull_id}")).json()
 
 
@@ -113,7 +113,7 @@ async def test_one_at_a_time(start_anywhere: Start) -> None:
         assert await later(admin, "a") == first
         worker = asyncio.create_task(running.run_jobs())
         await server.streaming.wait()
-        assert ((await one(admin, first))["status"], (await one(admin, second))["status"]) == (
+        assert ((await read_pull(admin, first))["status"], (await read_pull(admin, second))["status"]) == (
             *("running",),
             "queued",
         )
@@ -156,7 +156,7 @@ async def test_cancelling(start_anywhere: Start) -> None:
         await worker
         await asyncio.wait_for(server.disconnected.wait(), 10)
         await running.run_jobs()
-        assert (await one(admin, first))["status"] == "cancelled"
+        assert (await read_pull(admin, first))["status"] == "cancelled"
         again = await admin.delete(f"/v1/models/pulls/{second}")
         assert (again.status, again.json()["code"]) == (409, "pull_ended")
         unknown = await admin.delete("/v1/models/pulls/00000000-0000-4000-8000-000000000000")
@@ -174,7 +174,7 @@ async def test_a_restart_goes_on(tmp_path: Path) -> None:
         async with platforms(tmp_path) as start:
             running = await start("models", env=env)
             await running.run_jobs()
-            assert (await one(await somebody(running, role="admin"), pull_id))["status"] == "done"
+            assert (await read_pull(await somebody(running, role="admin"), pull_id))["status"] == "done"
     assert script.completed == 5_000
 
 

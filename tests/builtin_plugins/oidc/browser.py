@@ -48,8 +48,8 @@ class Browser:
             self.jar.update_cookies({"person": person}, URL(origin))
 
     def cookie(self, name: str, url: str) -> str | None:
-        found = self.jar.filter_cookies(URL(url)).get(name)
-        return found.value if found else None
+        morsel = self.jar.filter_cookies(URL(url)).get(name)
+        return morsel.value if morsel else None
 
     def plant(self, name: str, value: str, url: str) -> None:
         """Have another cookie for `url`, as an attacker with a neighbouring host might arrange."""

@@ -167,8 +167,8 @@ class IdentityProvider:
         async with self.session.request(
             request.method, url, headers=headers, data=await request.read(), allow_redirects=False
         ) as answer:
-            kept = [(k, v) for k, v in answer.headers.items() if k.lower() not in _HOP_BY_HOP]
-            return answer.status, kept, await answer.read()
+            end_to_end = [(k, v) for k, v in answer.headers.items() if k.lower() not in _HOP_BY_HOP]
+            return answer.status, end_to_end, await answer.read()
 
     def _tampered(self, body: bytes) -> bytes:
         """The token response, its ID token with other claims or another signature."""

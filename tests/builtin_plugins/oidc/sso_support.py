@@ -86,8 +86,8 @@ def settings_for(idp: IdentityProvider) -> dict[str, str | None]:
     }
 
 
-def compact(header: dict[str, Any], said: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
+def compact(header: dict[str, Any], claims: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
     """A token past the library, which would not sign such a thing."""
-    parts = [json.dumps(header).encode(), json.dumps(said).encode()]
+    parts = [json.dumps(header).encode(), json.dumps(claims).encode()]
     content = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in parts)
     return (content + b"." + base64.urlsafe_b64encode(sign(content)).rstrip(b"=")).decode()

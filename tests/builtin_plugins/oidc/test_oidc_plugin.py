@@ -17,8 +17,8 @@ GOOD = {
 
 async def methods(running: Running) -> list[dict[str, str]]:
     answer = await running.anonymous.get("/v1/auth/capabilities")
-    found: list[dict[str, str]] = answer.json()["sign_in_methods"]
-    return found
+    offered: list[dict[str, str]] = answer.json()["sign_in_methods"]
+    return offered
 
 
 async def test_hidden_without_settings(start_platform: Start) -> None:

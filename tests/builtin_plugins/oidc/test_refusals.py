@@ -39,7 +39,7 @@ def claims(**changed: Any) -> Quirk:
     """An ID token with other claims, rightly signed; None takes one away."""
 
     def apply(idp: IdentityProvider) -> None:
-        idp.claims = lambda said: {k: v for k, v in {**said, **changed}.items() if v is not None}
+        idp.claims = lambda originals: {k: v for k, v in {**originals, **changed}.items() if v is not None}
 
     return apply
 
@@ -49,54 +49,54 @@ def answer(path: str, change: Callable[[dict[str, Any]], Any]) -> Quirk:
 
 
 def without(path: str, *names: str) -> Quirk:
-    return answer(path, lambda said: {k: v for k, v in said.items() if k not in names})
+    return answer(path, lambda document: {k: v for k, v in document.items() if k not in names})
 
 
 def elsewhere(path: str) -> Quirk:
     return lambda idp: idp.redirects.update({path: f"{idp.url}/moved{path}"})
 
 
-def padded(said: dict[str, Any]) -> bytes:
-    return json.dumps(said).encode() + b" " * 2_000_000
+def padded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document).encode() + b" " * 2_000_000
 
 
 def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
     def apply(idp: IdentityProvider) -> None:
-        idp.sign = lambda said: sign(idp, said)
+        idp.sign = lambda id_claims: sign(idp, id_claims)
 
     return apply
 
 
-def unsigned(_idp: IdentityProvider, said: dict[str, Any]) -> str:
-    return compact({"alg": "none", "kid": "first"}, said, lambda _content: b"")
+def unsigned(_idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
+    return compact({"alg": "none", "kid": "first"}, id_claims, lambda _content: b"")
 
 
-def by_shared_secret(_idp: IdentityProvider, said: dict[str, Any]) -> str:
+def by_shared_secret(_idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
     secret = CLIENT_SECRET.encode()
-    return compact({"alg": "HS256", "kid": "first"}, said, lambda c: hmac.digest(secret, c, "sha256"))
+    return compact({"alg": "HS256", "kid": "first"}, id_claims, lambda c: hmac.digest(secret, c, "sha256"))
 
 
-def by_public_key(idp: IdentityProvider, said: dict[str, Any]) -> str:
+def by_public_key(idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
     """HS256 with the published key as the secret: the confusion of RFC 8725 section 2.1."""
     secret = idp.process.key.as_pem(private=False)
-    return compact({"alg": "HS256", "kid": "first"}, said, lambda c: hmac.digest(secret, c, "sha256"))
+    return compact({"alg": "HS256", "kid": "first"}, id_claims, lambda c: hmac.digest(secret, c, "sha256"))
 
 
-def by_attacker(idp: IdentityProvider, said: dict[str, Any]) -> str:
+def by_attacker(idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
     """Another key under the name of the right one."""
-    return idp.signed(said, signing_key("first"))
+    return idp.signed(id_claims, signing_key("first"))
 
 
-def by_embedded_key(idp: IdentityProvider, said: dict[str, Any]) -> str:
+def by_embedded_key(idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
     key = signing_key("first")
-    return idp.signed(said, key, jwk=key.as_dict(private=False))
+    return idp.signed(id_claims, key, jwk=key.as_dict(private=False))
 
 
-def with_critical_header(idp: IdentityProvider, said: dict[str, Any]) -> str:
+def with_critical_header(idp: IdentityProvider, id_claims: dict[str, Any]) -> str:
     """An extension that must be understood, and is not; else all is right."""
     key: Any = idp.process.key.private_key
     header = {"alg": "RS256", "kid": "first", "crit": ["policy"], "policy": "x"}
-    return compact(header, said, lambda content: key.sign(content, PKCS1v15(), SHA256()))
+    return compact(header, id_claims, lambda content: key.sign(content, PKCS1v15(), SHA256()))
 
 
 def now(seconds: int) -> int:

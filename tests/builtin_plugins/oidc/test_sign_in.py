@@ -25,8 +25,8 @@ CLIENT = "https://client.example.org/auth/callback"
 
 def claims_of(token: str) -> dict[str, Any]:
     """What a token says, as a client reads it."""
-    found: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
-    return found
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return claims
 
 
 async def account(running: Running, name: str) -> Any:

@@ -21,7 +21,7 @@ from tests.fakes.own_clock import OwnClock
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
-async def told(site: Site, token: str) -> Reply:
+async def send_logout(site: Site, token: str) -> Reply:
     path = "/v1/auth/oidc/backchannel-logout"
     reply = await site.running.anonymous.post(path, data={"logout_token": token})
     assert reply.headers["Cache-Control"] == "no-store"
@@ -94,7 +94,7 @@ async def test_logout_token(boot: Boot, database_url: str | None) -> None:
     """All sessions of the subject end, nobody else's; the next sign-in works."""
     site = await boot(DATABASE_URL=database_url)
     anna, bert = await signed_in(site), await signed_in(site, "bert")
-    assert (await told(site, site.idp.logout_token(sub="anna"))).status == 200
+    assert (await send_logout(site, site.idp.logout_token(sub="anna"))).status == 200
     assert not await is_accepted(anna)
     assert await is_accepted(bert)
     await signed_in(site)
@@ -106,16 +106,16 @@ async def test_logout_token_of_a_session(boot: Boot, database_url: str | None) -
     seen: list[str] = []
     site.idp.claims = lambda said: (seen.append(f"session of {said['sub']}"), {**said, "sid": seen[-1]})[1]
     anna, bert = await signed_in(site), await signed_in(site, "bert")
-    assert (await told(site, site.idp.logout_token(sid="session of anna"))).status == 200
+    assert (await send_logout(site, site.idp.logout_token(sid="session of anna"))).status == 200
     assert not await is_accepted(anna)
     assert await is_accepted(bert)
-    assert (await told(site, site.idp.logout_token(sid="unheard of"))).status == 200
+    assert (await send_logout(site, site.idp.logout_token(sid="unheard of"))).status == 200
 
 
 @together
 async def test_logout_token_without_end(shared: Site) -> None:
     anna = await signed_in(shared)
-    assert (await told(shared, shared.idp.logout_token(sub="anna", exp=10**400))).status == 200
+    assert (await send_logout(shared, shared.idp.logout_token(sub="anna", exp=10**400))).status == 200
     assert not await is_accepted(anna)
 
 
@@ -123,7 +123,7 @@ async def test_logout_token_without_end(shared: Site) -> None:
 async def test_logout_of_a_stranger(shared: Site) -> None:
     """Who has no account here is signed out already; a local account of that name stays."""
     local = await shared.running.user("carl")
-    assert (await told(shared, shared.idp.logout_token(sub="carl"))).status == 200
+    assert (await send_logout(shared, shared.idp.logout_token(sub="carl"))).status == 200
     assert await is_accepted(local)
 
 
@@ -132,10 +132,10 @@ async def test_logout_token_counts_once(boot: Boot, database_url: str | None) ->
     site = await boot(DATABASE_URL=database_url)
     await signed_in(site)
     token = site.idp.logout_token(sub="anna")
-    found = await asyncio.gather(told(site, token), told(site, token))
+    found = await asyncio.gather(send_logout(site, token), send_logout(site, token))
     assert sorted(reply.status for reply in found) == [200, 400]
     later = await signed_in(site)
-    assert (await told(site, token)).status == 400
+    assert (await send_logout(site, token)).status == 400
     assert await is_accepted(later)
 
 
@@ -146,13 +146,13 @@ async def test_a_replay_after_a_machine_with_another_clock(
     site, clock = await boot(DATABASE_URL=postgres_url), OwnClock(monkeypatch)
     await signed_in(site)
     token = site.idp.logout_token(sub="anna")
-    assert (await told(site, token)).status == 200
+    assert (await send_logout(site, token)).status == 200
     later = await signed_in(site)
     clock.by(3600)
     long = site.idp.logout_token(sub="bert", iat=int(time.time()), exp=int(time.time()) + 60)
-    assert (await told(site, long)).status == 200
+    assert (await send_logout(site, long)).status == 200
     clock.by(0)
-    assert (await told(site, token)).status == 400
+    assert (await send_logout(site, token)).status == 400
     assert await is_accepted(later)
 
 
@@ -183,7 +183,7 @@ WRONG: dict[str, dict[str, Any]] = {
 async def test_claims_of_a_logout_token(shared: Site, name: str) -> None:
     """Each claim that the standard asks for; a wrong token is 400 and ends nothing."""
     anna = await signed_in(shared)
-    reply = await told(shared, shared.idp.logout_token(**{"sub": "anna", **WRONG[name]}))
+    reply = await send_logout(shared, shared.idp.logout_token(**{"sub": "anna", **WRONG[name]}))
     assert (reply.status, reply.json()["code"]) == (400, "sso_bad_logout_token"), reply.body
     assert await is_accepted(anna)
 
@@ -194,11 +194,11 @@ async def test_logout_token_of_the_documents(shared: Site) -> None:
     document = (await shared.running.anonymous.get("/openapi.json")).json()
     body = document["paths"]["/v1/auth/oidc/backchannel-logout"]["post"]["requestBody"]
     [token] = body["content"]["application/x-www-form-urlencoded"]["example"].values()
-    assert (await told(shared, token)).json()["code"] == "sso_bad_logout_token"
+    assert (await send_logout(shared, token)).json()["code"] == "sso_bad_logout_token"
     header, claims = (json.loads(urlsafe_b64decode(part + "==")) for part in token.split(".")[:2])
     now = {"iss": ISSUER, "aud": CLIENT_ID, "iat": int(time.time()), "exp": int(time.time()) + 60}
     assert set(now) < set(claims)
-    reply = await told(shared, shared.idp.signed({**claims, **now}, typ=header["typ"]))
+    reply = await send_logout(shared, shared.idp.signed({**claims, **now}, typ=header["typ"]))
     assert reply.status == 200, reply.body
 
 
@@ -215,7 +215,7 @@ async def test_logout_token_by_somebody_else(shared: Site) -> None:
         "x",
         "",
     ]
-    assert [(await told(shared, token)).status for token in tokens] == [400] * 5
+    assert [(await send_logout(shared, token)).status for token in tokens] == [400] * 5
     assert await is_accepted(anna)
 
 
@@ -225,7 +225,7 @@ async def test_id_token_is_no_logout_token(shared: Site) -> None:
     shared.idp.sign = lambda said: (seen.append(shared.idp.signed(said)), seen[-1])[1]
     anna = await signed_in(shared)
     for token in (seen[0], anna.token or ""):
-        assert (await told(shared, token)).status == 400
+        assert (await send_logout(shared, token)).status == 400
     assert await is_accepted(anna)
 
 
@@ -266,7 +266,7 @@ class TestKeys:
         await signed_in(site)
         for number in range(8):
             token = site.idp.logout_token(signing_key(f"made up {number}"), sub="anna")
-            assert (await told(site, token)).status == 400
+            assert (await send_logout(site, token)).status == 400
         assert site.idp.calls.count("/jwks") == 2
         await signed_in(site, "bert")
 

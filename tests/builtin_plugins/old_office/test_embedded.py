@@ -38,9 +38,9 @@ def compound(tree: Tree) -> bytes:
             entries.append([name, 2, NONE, NONE, keep(item.ljust(LEAST, b"\0")), max(len(item), LEAST)])
             return at
         entries.append([name, 1 if at else 5, NONE, NONE, END, 0])
-        inside = [add(*one) for one in item.items()]
-        for one, following in zip(inside, [*inside[1:], NONE], strict=True):
-            entries[one][2] = following
+        inside = [add(*place) for place in item.items()]
+        for place, following in zip(inside, [*inside[1:], NONE], strict=True):
+            entries[place][2] = following
         entries[at][3] = inside[0] if inside else NONE
         return at
 
@@ -74,12 +74,12 @@ OLD_BOOK: Tree = {"Workbook": b"an old workbook"}
 
 def slides(*storages: Tree) -> bytes:
     """Objects of a presentation, compressed and plain."""
-    made = b""
+    stream = b""
     for at, storage in enumerate(storages):
         whole = compound(storage)
         content = struct.pack("<I", len(whole)) + zlib.compress(whole) if at % 2 == 0 else whole
-        made += struct.pack("<HHI", 0x10 if at % 2 == 0 else 0, 0x1011, len(content)) + content
-    return made
+        stream += struct.pack("<HHI", 0x10 if at % 2 == 0 else 0, 0x1011, len(content)) + content
+    return stream
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ class Streamed:
     @property
     def finish_reason(self) -> str | None:
         """Why it ended."""
-        found = [chunk["choices"][0]["finish_reason"] for chunk in self.chunks if chunk.get("choices")]
-        return found[-1] if found else None
+        reasons = [chunk["choices"][0]["finish_reason"] for chunk in self.chunks if chunk.get("choices")]
+        return reasons[-1] if reasons else None
 
 
 @asynccontextmanager

@@ -24,12 +24,12 @@ async def stage(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
     """A scripted runtime behind a platform with tools and a pipeline."""
-    async with stage_with(tmp_path_factory.mktemp("chats"), request.param, documents=True) as made:
-        yield made
+    async with stage_with(tmp_path_factory.mktemp("chats"), request.param, documents=True) as new_stage:
+        yield new_stage
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bare(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     """A platform without a model runtime."""
-    async with stage_with(tmp_path_factory.mktemp("bare"), "none", documents=True) as made:
-        yield made
+    async with stage_with(tmp_path_factory.mktemp("bare"), "none", documents=True) as new_stage:
+        yield new_stage

@@ -303,12 +303,12 @@ class NamedModel(Plugin):
         return self._turn(request) if request.model == "weatherman" else None
 
     async def _turn(self, request: inference.ChatRequest) -> inference.ChatEvents:
-        told = [message["content"] for message in request.messages if message["role"] == "tool"]
-        if told:
-            yield str(json.loads(told[0])["result"]["weather"])
+        results = [message["content"] for message in request.messages if message["role"] == "tool"]
+        if results:
+            yield str(json.loads(results[0])["result"]["weather"])
         else:
             yield inference.ToolCallPart(0, "call-1", "office_weather", '{"city": "Oslo"}')
-        yield inference.ChatEnd("weatherman", "stop" if told else "tool_calls", 1, 1)
+        yield inference.ChatEnd("weatherman", "stop" if results else "tool_calls", 1, 1)
 
 
 async def test_a_model_of_a_plugin(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ASKED: Any = [{"role": "user", "content": HOTEL}]
+MESSAGES: Any = [{"role": "user", "content": HOTEL}]
 BEEP: Any = [
     {
         "type": "function",
@@ -50,19 +50,19 @@ def sdk(stage: Stage, **options: Any) -> AsyncOpenAI:
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(stage: Stage) -> AsyncIterator[AsyncOpenAI]:
     """The SDK with the account's token."""
-    async with sdk(stage) as made:
-        yield made
+    async with sdk(stage) as sdk_client:
+        yield sdk_client
 
 
 async def test_chat(stage: Stage, client: AsyncOpenAI) -> None:
     """A plain chat, with and without the platform's tools."""
     stage.play(Turn("130 EUR."))
-    answer = await client.chat.completions.create(model="llama3.2", messages=ASKED, temperature=0)
+    answer = await client.chat.completions.create(model="llama3.2", messages=MESSAGES, temperature=0)
     assert answer.choices[0].message.content == "130 EUR." and answer.usage
     assert answer.usage.total_tokens == 18
     stage.play(tool_call("office_weather", city="Oslo"), answer="It rains.")
     answer = await client.chat.completions.create(
-        model="llama3.2", messages=ASKED, extra_body={"platform_tools": True}
+        model="llama3.2", messages=MESSAGES, extra_body={"platform_tools": True}
     )
     assert answer.choices[0].message.content == "It rains."
     assert answer.model_extra and answer.model_extra["platform_tool_calls_made"] == 1
@@ -74,7 +74,7 @@ async def test_stream(stage: Stage, client: AsyncOpenAI) -> None:
     text, steps, usage = "", [], None
     async for chunk in await client.chat.completions.create(
         model="llama3.2",
-        messages=ASKED,
+        messages=MESSAGES,
         stream=True,
         stream_options={"include_usage": True},
         extra_body={"platform_tools": "read_only"},
@@ -90,7 +90,7 @@ async def test_stream(stage: Stage, client: AsyncOpenAI) -> None:
 async def test_stream_helper(stage: Stage, client: AsyncOpenAI) -> None:
     """The SDK's own accumulation of a stream."""
     stage.play(Turn("Let me see.", calls=[("beep", {"times": 2})]))
-    async with client.chat.completions.stream(model="llama3.2", messages=ASKED, tools=BEEP) as stream:
+    async with client.chat.completions.stream(model="llama3.2", messages=MESSAGES, tools=BEEP) as stream:
         kinds = {event.type async for event in stream}
         final = await stream.get_final_completion()
     assert {"content.delta", "tool_calls.function.arguments.done"} <= kinds
@@ -101,7 +101,7 @@ async def test_stream_helper(stage: Stage, client: AsyncOpenAI) -> None:
 async def test_functions(stage: Stage, client: AsyncOpenAI) -> None:
     """A function of the client's own: called, answered, and the conversation goes on."""
     stage.play(Turn(calls=[("beep", {"times": 2})]), answer="I beeped.")
-    messages = list(ASKED)
+    messages = list(MESSAGES)
     first = await client.chat.completions.create(model="llama3.2", messages=messages, tools=BEEP)
     message = first.choices[0].message
     assert first.choices[0].finish_reason == "tool_calls" and message.tool_calls
@@ -119,7 +119,7 @@ async def test_functions(stage: Stage, client: AsyncOpenAI) -> None:
 async def test_parsed(stage: Stage, client: AsyncOpenAI) -> None:
     """An answer in the shape of a class."""
     stage.play(Turn('{"amount": 130, "currency": "EUR"}'))
-    answer = await client.chat.completions.parse(model="llama3.2", messages=ASKED, response_format=Price)
+    answer = await client.chat.completions.parse(model="llama3.2", messages=MESSAGES, response_format=Price)
     assert answer.choices[0].message.parsed == Price(amount=130, currency="EUR")
     sent = stage.prompts[0]
     schema = sent["format"] if stage.kind == "ollama" else sent["response_format"]["json_schema"]["schema"]
@@ -129,7 +129,7 @@ async def test_parsed(stage: Stage, client: AsyncOpenAI) -> None:
 async def test_pipeline(stage: Stage, client: AsyncOpenAI) -> None:
     """A knowledge base chosen as the model, with citations where the SDK looks for them."""
     stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
-    answer = await client.chat.completions.create(model="pipeline/Travel handbook", messages=ASKED)
+    answer = await client.chat.completions.create(model="pipeline/Travel handbook", messages=MESSAGES)
     message = answer.choices[0].message
     assert message.annotations and message.annotations[0].url_citation.title == "handbook.md"
 
@@ -160,7 +160,7 @@ async def test_errors(stage: Stage, client: AsyncOpenAI) -> None:
 
     stage.play()
     with pytest.raises(NotFoundError, match="'gpt-7'") as unknown:
-        await client.chat.completions.create(model="gpt-7", messages=ASKED)
+        await client.chat.completions.create(model="gpt-7", messages=MESSAGES)
     assert (unknown.value.code, unknown.value.type) == ("model_not_found", "invalid_request_error")
     with pytest.raises(APIStatusError, match="messages: ") as wrong:
         await client.chat.completions.create(model="llama3.2", messages=[])
@@ -169,10 +169,10 @@ async def test_errors(stage: Stage, client: AsyncOpenAI) -> None:
         await client.embeddings.create(model="all-minilm", input=cast(Any, ["A hotel", [1, 2]]))
     async with AsyncOpenAI(base_url=f"{stage.running.url}/v1/ai", api_key="no", max_retries=0) as stranger:
         with pytest.raises(AuthenticationError, match="Invalid token"):
-            await stranger.chat.completions.create(model="llama3.2", messages=ASKED)
+            await stranger.chat.completions.create(model="llama3.2", messages=MESSAGES)
     stage.play(Turn("A long answer."), middle="drop", middle_after=2)
     with pytest.raises(APIError):
-        async for _ in await client.chat.completions.create(model="llama3.2", messages=ASKED, stream=True):
+        async for _ in await client.chat.completions.create(model="llama3.2", messages=MESSAGES, stream=True):
             pass
 
 

@@ -50,8 +50,8 @@ async def run_user(stage: Stage, python: str, script: str, *arguments: str) -> N
         stderr=asyncio.subprocess.STDOUT,
     )
     async with asyncio.timeout(120):
-        said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()[-2000:]
+        output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()[-2000:]
 
 
 @pytest.mark.long

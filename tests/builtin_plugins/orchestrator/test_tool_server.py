@@ -66,8 +66,8 @@ class Nothing(BaseModel):
     """No arguments."""
 
 
-async def echo(_ctx: Context, given: Nasty) -> dict[str, Any]:
-    return {"given": given.model_dump(mode="json", exclude_unset=True)}
+async def echo(_ctx: Context, parameters: Nasty) -> dict[str, Any]:
+    return {"given": parameters.model_dump(mode="json", exclude_unset=True)}
 
 
 async def whoami(ctx: Context, _given: Nothing) -> dict[str, Any]:
@@ -111,14 +111,14 @@ async def document(actor: Actor) -> dict[str, Any]:
 
 
 def operations(spec: dict[str, Any]) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    found = {}
+    by_name = {}
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
             assert isinstance(operation, dict), "a path item holds methods and nothing else"
             if operation.get("operationId"):
-                assert operation["operationId"] not in found, "the later of two would be dropped"
-                found[operation["operationId"]] = (path, method, operation)
-    return found
+                assert operation["operationId"] not in by_name, "the later of two would be dropped"
+                by_name[operation["operationId"]] = (path, method, operation)
+    return by_name
 
 
 def tool_of(operation: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +141,8 @@ async def chat_program(actor: Actor, base: str, name: str, **arguments: Any) -> 
     assert answer.status == 200
     path, method, operation = operations(answer.json())[name]
     assert "requestBody" not in operation and method == "get"
-    known = {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"}
-    query = "&".join(f"{key}={value}" for key, value in arguments.items() if key in known)
+    in_query = {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"}
+    query = "&".join(f"{key}={value}" for key, value in arguments.items() if key in in_query)
     reply = await actor.get(f"{base}{path}{f'?{query}' if query else ''}")
     return reply.json() if reply.status < 400 else {"error": f"HTTP error {reply.status}: {reply.detail}"}
 

@@ -181,7 +181,7 @@ async def test_the_key_changes_twice_at_once(
     assert len({row["key_id"] for row in await database.read(_rows)}) == 1
 
 
-def _given(home: Path, *lines: str) -> OwnerSecrets:
+def _secrets_with_keys(home: Path, *lines: str) -> OwnerSecrets:
     """Secrets as a process has them whose environment holds these keys."""
     environment = {"PLATFORM_SECRET_OWNER_SECRETS": "\n".join(lines)}
     return OwnerSecrets(KeyRing(SecretStore(home, environment)))
@@ -190,7 +190,11 @@ def _given(home: Path, *lines: str) -> OwnerSecrets:
 async def test_the_key_of_the_environment_changes(database: Database, tmp_path: Path) -> None:
     """The platform can't change a variable: it says what to do, then seals with the first of its keys."""
     old, new = "o" * 64, "n" * 64
-    before, during, after = _given(tmp_path, old), _given(tmp_path, new, old), _given(tmp_path, new)
+    before, during, after = (
+        _secrets_with_keys(tmp_path, old),
+        _secrets_with_keys(tmp_path, new, old),
+        _secrets_with_keys(tmp_path, new),
+    )
     await database.write(before.put, SHOP, "token", VALUE)
     async with asyncio.timeout(60):
         with pytest.raises(KeyFromEnvironment, match="PLATFORM_SECRET_OWNER_SECRETS"):

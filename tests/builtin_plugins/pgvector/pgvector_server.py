@@ -63,5 +63,5 @@ def _server_user() -> str | None:
     """PostgreSQL refuses to run as root; None: as ourselves."""
     if os.geteuid() != 0:
         return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in _UNPRIVILEGED if name in known)
+    users = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in _UNPRIVILEGED if name in users)

@@ -23,9 +23,9 @@ class Shop:
 
     @property
     def archives(self) -> Archives:
-        found = archives_of(self.running.platform)
-        found.objects.load_sizes()
-        return found
+        archives = archives_of(self.running.platform)
+        archives.objects.load_sizes()
+        return archives
 
     async def back_up(self) -> str:
         """Make a backup by the API and the worker; its name."""
@@ -37,9 +37,9 @@ class Shop:
         return str(job["archive"])
 
     async def job(self, started: Reply) -> dict[str, Any]:
-        found = await self.admin.get(f"/v1/backups/jobs/{started.json()['id']}")
-        assert found.status == 200, found.body
-        return dict(found.json())
+        reply = await self.admin.get(f"/v1/backups/jobs/{started.json()['id']}")
+        assert reply.status == 200, reply.body
+        return dict(reply.json())
 
     async def order_restore(self, name: str) -> Reply:
         """Ask for a restore, and let the worker prepare it."""

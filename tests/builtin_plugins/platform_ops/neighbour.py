@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 class Neighbour:
     port: int = 0
     status: int = 200
-    asked: list[web.Request] = field(default_factory=list)
+    requests: list[web.Request] = field(default_factory=list)
     first_piece: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -25,7 +25,7 @@ class Neighbour:
 
     async def echo(self, request: web.Request) -> web.Response:
         """What was sent, with a header for one hop and a cookie."""
-        self.asked.append(request)
+        self.requests.append(request)
         headers = {"X-Own": "yes", "Keep-Alive": "timeout=99", "Set-Cookie": "a=b"}
         text = f"{request.method} {request.raw_path} {(await request.read()).decode()}"
         return web.Response(text=text, status=207, headers=headers)
@@ -53,18 +53,18 @@ class Neighbour:
 
 @asynccontextmanager
 async def neighbour() -> AsyncIterator[Neighbour]:
-    found = Neighbour()
+    fake = Neighbour()
     app = web.Application()
-    app.router.add_get("/health", found.health)
-    app.router.add_route("*", "/stream", found.stream)
-    app.router.add_get("/broken", found.broken)
-    app.router.add_route("*", "/{rest:.*}", found.echo)
+    app.router.add_get("/health", fake.health)
+    app.router.add_route("*", "/stream", fake.stream)
+    app.router.add_get("/broken", fake.broken)
+    app.router.add_route("*", "/{rest:.*}", fake.echo)
     server = TestServer(app, host="127.0.0.1")
     await server.start_server()
     assert server.port is not None
-    found.port = server.port
+    fake.port = server.port
     try:
-        yield found
+        yield fake
     finally:
-        found.go_on.set()
+        fake.go_on.set()
         await server.close()

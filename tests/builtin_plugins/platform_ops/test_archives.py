@@ -33,9 +33,9 @@ def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
 
 
 def link() -> tarfile.TarInfo:
-    made = tarfile.TarInfo("manifest.json")
-    made.type, made.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    return made
+    member = tarfile.TarInfo("manifest.json")
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return member
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {

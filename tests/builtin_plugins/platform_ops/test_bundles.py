@@ -16,9 +16,9 @@ async def running(start_platform: Start) -> Running:
     return await start_platform(*PLUGINS)
 
 
-async def shown(running: Running, name: str) -> dict[str, Any]:
-    found = (await running.anonymous.get("/v1/bundles")).json()["bundles"]
-    return next(dict(bundle) for bundle in found if bundle["name"] == name)
+async def bundle_record(running: Running, name: str) -> dict[str, Any]:
+    bundles = (await running.anonymous.get("/v1/bundles")).json()["bundles"]
+    return next(dict(bundle) for bundle in bundles if bundle["name"] == name)
 
 
 async def done(actor: Actor, path: str) -> dict[str, Any]:
@@ -30,11 +30,11 @@ async def done(actor: Actor, path: str) -> dict[str, Any]:
 async def test_a_bundle_is_switched_off_and_on(running: Running) -> None:
     """Its service's plugin follows; what is wanted, what orphans, the audit log, and doing it twice."""
     admin = await somebody(running, role="admin")
-    assert (await shown(running, "voice"))["enabled"] is True
+    assert (await bundle_record(running, "voice"))["enabled"] is True
     off = await done(admin, "voice/disable")
     assert off["stopped"] == off["orphaned"] == ["tts-stt"]
     assert (await admin.get("/v1/tts/languages")).status == 403
-    voice = await shown(running, "voice")
+    voice = await bundle_record(running, "voice")
     assert voice["enabled"] is False
     assert voice["services"] == [{"name": "tts-stt", "active": False, "claimants": [], "image": None}]
     assert (await running.anonymous.get("/v1/bundles")).json()["orphaned"] == ["tts-stt"]
@@ -52,7 +52,7 @@ async def test_a_service_goes_on_while_another_bundle_claims_it(running: Running
     """Model management belongs to three bundles, and stops with the last of them."""
     admin = await somebody(running, role="admin")
     assert (await done(admin, "inference/disable"))["orphaned"] == []
-    assert (await shown(running, "rag"))["services"][1]["claimants"] == ["rag", "chat"]
+    assert (await bundle_record(running, "rag"))["services"][1]["claimants"] == ["rag", "chat"]
     assert (await done(admin, "chat/disable"))["absent"] == ["orchestrator"]
     assert (await done(admin, "rag/disable"))["stopped"] == ["model-management"]
 
@@ -73,7 +73,7 @@ async def test_readiness_is_what_runs_now(running: Running) -> None:
     assert await ready()
     assert (await admin.post("/v1/plugins/speech/disable")).status == 200
     assert not await ready()
-    assert (await shown(running, "voice"))["enabled"] is True
+    assert (await bundle_record(running, "voice"))["enabled"] is True
     assert (await done(admin, "reconcile"))["started"] == ["tts-stt"]
     assert await ready()
 
@@ -84,7 +84,7 @@ async def test_what_is_wanted_survives_a_restart(start_platform: Start) -> None:
     admin = await somebody(first, role="admin")
     await done(admin, "voice/disable")
     again = await start_platform(*PLUGINS, env={"DATABASE_URL": first.platform.settings.sqlalchemy_url})
-    assert (await shown(again, "voice"))["enabled"] is False
+    assert (await bundle_record(again, "voice"))["enabled"] is False
     assert not again.platform.is_on("speech")
 
 

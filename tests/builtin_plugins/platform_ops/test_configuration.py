@@ -27,7 +27,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
         yield await start("platform_ops", "plugin_registry", "news", home=home, env=env)
 
 
-async def shown(running: Running) -> dict[str, dict[str, Any]]:
+async def listed_settings(running: Running) -> dict[str, dict[str, Any]]:
     reply = await (await somebody(running, role="admin")).get("/v1/settings")
     assert reply.status == 200, reply.body
     assert not any(word in reply.body.decode() for word in ("correct horse", "hidden-part"))
@@ -37,7 +37,7 @@ async def shown(running: Running) -> dict[str, dict[str, Any]]:
 
 async def test_each_value_has_its_source(running: Running) -> None:
     """The default, `config.yaml`, the environment; for the kernel as for plugins."""
-    found = await shown(running)
+    found = await listed_settings(running)
     values = {name: (one["value"], one["source"]) for name, one in found.items()}
     assert values["platform_ops.backup_keep"] == ("14", "config.yaml")
     assert values["platform_ops.backup_schedule"] == ("@daily", "environment")
@@ -50,7 +50,7 @@ async def test_each_value_has_its_source(running: Running) -> None:
 
 async def test_secrets_are_masked(running: Running) -> None:
     """Those that are set are stars, also inside an address; those that are not are empty."""
-    found = await shown(running)
+    found = await listed_settings(running)
     assert found["platform_ops.backup_passphrase"]["value"] == "***"
     assert found["platform_ops.backup_passphrase"]["secret"] is True
     assert found["platform_ops.backup_to"]["value"] == "s3://keyid:***@bucket/folder"
@@ -71,11 +71,11 @@ async def test_a_stored_value_is_shown_as_such(running: Running) -> None:
     """What an administrator changed through the API is in effect, and says where it comes from."""
     admin = await somebody(running, role="admin")
     assert (await admin.post("/v1/plugins/news/enable")).status == 200
-    before = (await shown(running))["news.max_items"]
+    before = (await listed_settings(running))["news.max_items"]
     assert (before["source"], before["changeable"]) == ("default", True)
     changed = await admin.put("/v1/plugins/news/config", json={before["variables"][0]: 9})
     assert changed.status == 200, changed.body
-    after = (await shown(running))["news.max_items"]
+    after = (await listed_settings(running))["news.max_items"]
     assert (after["value"], after["source"]) == ("9", "stored")
 
 

@@ -40,9 +40,9 @@ class Yard:
         assert reply.status == 200, reply.body
         return dict(reply.json())
 
-    async def shown(self, name: str) -> dict[str, Any]:
-        found = (await self.running.anonymous.get("/v1/bundles")).json()["bundles"]
-        return next(dict(bundle) for bundle in found if bundle["name"] == name)
+    async def bundle_record(self, name: str) -> dict[str, Any]:
+        bundles = (await self.running.anonymous.get("/v1/bundles")).json()["bundles"]
+        return next(dict(bundle) for bundle in bundles if bundle["name"] == name)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["unix", "tcp"])
@@ -71,14 +71,14 @@ async def yard(
 
 async def test_labels_name_what_bundles_claim(yard: Yard) -> None:
     """Services, images that name a version, bundles of containers beside the platform's own."""
-    rag = await yard.shown("rag")
+    rag = await yard.bundle_record("rag")
     assert rag["claims"] == ["rag-pipeline", "model-management"]
     images = {one["name"]: one["image"] for one in rag["services"]}
     assert images == {
         "rag-pipeline": None,
         "model-management": _IMAGE,
     }
-    assert (await yard.shown("monitoring"))["claims"] == ["broken", "grafana"]
+    assert (await yard.bundle_record("monitoring"))["claims"] == ["broken", "grafana"]
     assert "elsewhere" not in (await yard.running.anonymous.get("/v1/bundles")).body.decode()
 
 
@@ -176,7 +176,7 @@ async def test_an_engine_that_fails_is_said_to(yard: Yard) -> None:
         assert (await yard.chief.post("/v1/bundles/chat/disable")).status == 502
     finally:
         yard.engine.broken = None
-    assert (await yard.shown("chat"))["enabled"] is True
+    assert (await yard.bundle_record("chat"))["enabled"] is True
 
 
 async def test_dockers_own_client_reads_the_same(yard: Yard) -> None:

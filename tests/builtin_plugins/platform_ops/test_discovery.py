@@ -20,14 +20,14 @@ _ALLOWED = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ops(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ops]:
-    async with serving(tmp_path_factory.mktemp("home"), _ALLOWED) as found:
-        yield found
+    async with serving(tmp_path_factory.mktemp("home"), _ALLOWED) as served:
+        yield served
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def there() -> AsyncIterator[Neighbour]:
-    async with neighbour() as found:
-        yield found
+    async with neighbour() as fake:
+        yield fake
 
 
 async def test_a_service_registers_moves_and_leaves(ops: Ops) -> None:

@@ -19,8 +19,8 @@ LEAN = without_plugins(*PLUGINS)
 async def drilled(shop: Shop, name: str) -> dict[str, Any]:
     started = await shop.admin.post(f"/v1/backups/{name}/drill")
     assert started.status == 202, started.body
-    told = started.json()
-    assert (told["action"], told["archive"], told["status"]) == ("drill", name, "pending")
+    job = started.json()
+    assert (job["action"], job["archive"], job["status"]) == ("drill", name, "pending")
     await shop.running.run_jobs()
     return await shop.job(started)
 

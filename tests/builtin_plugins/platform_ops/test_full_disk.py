@@ -21,8 +21,8 @@ SPACE = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with small_disk(tmp_path / "disk", 20) as found:
-        yield found
+    with small_disk(tmp_path / "disk", 20) as small:
+        yield small
 
 
 def _fill(unit: Unit) -> None:

@@ -18,7 +18,7 @@ async def bytes_of_a_file() -> AsyncIterator[bytes]:
     yield b"an original"
 
 
-async def held(running: Running) -> list[str]:
+async def held_contents(running: Running) -> list[str]:
     return list(await running.platform.database.read(held_blobs_of, "restore:"))
 
 
@@ -33,7 +33,7 @@ async def test_a_restore_that_fails_at_the_start_lets_go(database_url: str | Non
         await running.platform.database.write(running.platform.blobs.keep, staged, "test")
         name = await shop.back_up()
         started = await shop.order_restore(name)
-        assert len(await held(running)) == 1
+        assert len(await held_contents(running)) == 1
         await running.user("late")
         (tmp_path / "home" / "backups" / name).write_bytes(b"damaged")
     async with platforms(tmp_path / "home") as start:
@@ -42,7 +42,7 @@ async def test_a_restore_that_fails_at_the_start_lets_go(database_url: str | Non
         job = await shop.job(started)
         assert (job["status"], "damaged" in job["error"] or name in job["error"]) == ("error", True), job
         await running.run_jobs()
-        assert await held(running) == []
+        assert await held_contents(running) == []
         assert (await running.platform.blobs.local(staged.sha256)).read_bytes() == b"an original"
 
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def there() -> AsyncIterator[Neighbour]:
-    async with neighbour() as found:
-        yield found
+    async with neighbour() as fake:
+        yield fake
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -29,11 +29,11 @@ async def ops(tmp_path_factory: pytest.TempPathFactory, there: Neighbour) -> Asy
         "PLATFORM_SERVICES_TRUSTED": f"localhost:{there.port}",
         "MAX_PROXY_BODY_SIZE_MB": "1",
     }
-    async with serving(tmp_path_factory.mktemp("home"), env) as found:
-        assert (await found.register("echo", "127.0.0.1", there.port)).status == 200
-        assert (await found.register("trusted", "localhost", there.port)).status == 200
-        assert (await found.register("gone", "127.0.0.1", 1)).status == 200
-        yield found
+    async with serving(tmp_path_factory.mktemp("home"), env) as served:
+        assert (await served.register("echo", "127.0.0.1", there.port)).status == 200
+        assert (await served.register("trusted", "localhost", there.port)).status == 200
+        assert (await served.register("gone", "127.0.0.1", 1)).status == 200
+        yield served
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH"])
@@ -57,12 +57,12 @@ async def test_identity_goes_only_to_the_trusted(ops: Ops, there: Neighbour) -> 
     """Token, cookie and what a client says about itself stay here; a trusted service gets the token."""
     sent = {"Cookie": "a=b", "X-Hop": "1", "Connection": "X-Hop", "X-Forwarded-For": "8.8.8.8"}
     assert (await ops.admin.get("/v1/proxy/echo/x", headers=sent)).status == 207
-    headers = there.asked[-1].headers
+    headers = there.requests[-1].headers
     assert not {"Authorization", "Cookie", "X-Hop"} & set(headers)
     assert headers["X-Forwarded-For"] == "127.0.0.1"
     assert headers["X-Request-ID"]
     assert (await ops.admin.get("/v1/proxy/trusted/x", headers=sent)).status == 207
-    assert there.asked[-1].headers["Authorization"] == f"Bearer {ops.admin.token}"
+    assert there.requests[-1].headers["Authorization"] == f"Bearer {ops.admin.token}"
 
 
 async def test_both_bodies_are_streamed(ops: Ops, there: Neighbour) -> None:

@@ -49,10 +49,10 @@ async def fetch(served: Served, path: str) -> str:
 
 def value(text: str, sample: str, **labels: str) -> float:
     return sum(
-        found.value
+        entry.value
         for family in text_string_to_metric_families(text)
-        for found in family.samples
-        if found.name == sample and labels.items() <= found.labels.items()
+        for entry in family.samples
+        if entry.name == sample and labels.items() <= entry.labels.items()
     )
 
 

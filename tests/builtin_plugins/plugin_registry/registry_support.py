@@ -70,8 +70,13 @@ class NoParameters(BaseModel):
     """Nothing."""
 
 
-async def find(ctx: Context, wanted: FindParameters) -> dict[str, Any]:
-    return {"word": wanted.word, "limit": wanted.limit, "tags": wanted.tags, "caller": ctx.principal.username}
+async def find(ctx: Context, parameters: FindParameters) -> dict[str, Any]:
+    return {
+        "word": parameters.word,
+        "limit": parameters.limit,
+        "tags": parameters.tags,
+        "caller": ctx.principal.username,
+    }
 
 
 async def restock(_ctx: Context, _wanted: NoParameters) -> FindParameters:

@@ -40,8 +40,8 @@ class Nothing(BaseModel):
     """No arguments."""
 
 
-async def tell(ctx: Context, wanted: Parameters) -> dict[str, Any]:
-    return {**wanted.model_dump(), "caller": ctx.principal.username}
+async def tell(ctx: Context, parameters: Parameters) -> dict[str, Any]:
+    return {**parameters.model_dump(), "caller": ctx.principal.username}
 
 
 async def write(_ctx: Context, _wanted: Nothing) -> str:
@@ -377,8 +377,8 @@ async def test_a_plugin_from_a_listing(tmp_path: Path, database_url: str | None)
 
 
 async def found_tides(admin: Actor) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await admin.get(f"{PLUGINS}/search?q=tide")).json()["plugins"]
-    return found
+    listings: list[dict[str, Any]] = (await admin.get(f"{PLUGINS}/search?q=tide")).json()["plugins"]
+    return listings
 
 
 async def tools_of(admin: Actor, plugin_id: str) -> int:

@@ -31,8 +31,8 @@ async def share(path: Path, ocr: OcrOptions) -> float:
     kind = detect_media_type(path)
     parser = next(parser for parser in BUILTIN_PARSERS if kind in parser.media_types)
     async with aclosing(parser_processes()) as children:
-        found = await parse(children, path, parser, LIMITS._replace(ocr=ocr), path.parent / "sink")
-    read = " ".join(block.text for block in read_blocks(found.sink))
+        parsed = await parse(children, path, parser, LIMITS._replace(ocr=ocr), path.parent / "sink")
+    read = " ".join(block.text for block in read_blocks(parsed.sink))
     words = re.findall(r"\w+", " ".join(LINES))
     return sum(word in re.findall(r"\w+", read) for word in words) / len(words)
 

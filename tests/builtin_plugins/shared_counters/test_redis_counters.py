@@ -17,9 +17,9 @@ class TestRedisCounters(CacheConformance):
     @pytest.fixture
     async def cache(self, redis_url: str) -> AsyncIterator[Cache]:
         """A real Redis."""
-        made = RedisCounters(redis_url)
-        yield made
-        await made.close()
+        counters = RedisCounters(redis_url)
+        yield counters
+        await counters.close()
 
 
 async def test_absent_redis_is_told() -> None:

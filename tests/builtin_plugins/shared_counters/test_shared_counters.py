@@ -37,9 +37,9 @@ class TestSharedCounters(CacheConformance):
     @pytest.fixture
     async def cache(self, database: Database) -> AsyncIterator[Cache]:
         """One process's counters, in a real database."""
-        made = SharedCounters(database)
-        yield made
-        await made.close()
+        counters = SharedCounters(database)
+        yield counters
+        await counters.close()
 
     async def test_stopping_hands_over_every_call(self, database: Database) -> None:
         """What one process counted until it stopped, another that starts then continues from."""

@@ -18,7 +18,7 @@ from tests.builtin_plugins.speech.test_transcribing import AudioServer, likeness
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("espeak")]
 
-SAID = {
+TEXTS = {
     "en": "On the third of May the train leaves at seven, and the ticket is twelve euros.",
     "de": "Am dritten Mai fährt der Zug um sieben Uhr, und die Karte kostet zwölf Euro.",
     "tr": "Üç Mayıs'ta tren saat yedide kalkıyor ve bilet on iki avro.",
@@ -74,8 +74,8 @@ def sox(wav: Path) -> dict[str, float]:
         )
     except FileNotFoundError:
         missing("the program sox is not installed (Debian: apt install sox)")
-    found = re.findall(r"^(.+?)\s*:\s+(-?[\d.]+)$", done.stderr, re.MULTILINE)
-    return {re.sub(r"\s+", " ", name): float(value) for name, value in found}
+    measures = re.findall(r"^(.+?)\s*:\s+(-?[\d.]+)$", done.stderr, re.MULTILINE)
+    return {re.sub(r"\s+", " ", name): float(value) for name, value in measures}
 
 
 @pytest.mark.parametrize(("language", "voice", "engine"), VOICES)
@@ -83,7 +83,7 @@ async def test_measures_of_each_voice(
     actor: Actor, tmp_path: Path, language: str, voice: str | None, engine: str
 ) -> None:
     """As long as people need for it, as loud as other voices, never clipped, without an offset."""
-    text = {**SAID, **OTHERS}[language]
+    text = {**TEXTS, **OTHERS}[language]
     answer = await actor.post("/v1/tts", json={"text": text, "language": language, "voice": voice})
     assert (answer.status, answer.headers["X-Engine"]) == (200, engine), answer.body
     wav = tmp_path / "said.wav"
@@ -105,22 +105,22 @@ async def test_round_trip_in_english(actor: Actor) -> None:
     assert len(words(heard.json()["text"]) & words(said)) >= 4, heard.json()["text"]
 
 
-@pytest.mark.parametrize("language", SAID)
+@pytest.mark.parametrize("language", TEXTS)
 async def test_round_trip_of_the_sound(tmp_path: Path, language: str, audio: tuple[AudioServer, str]) -> None:
     """What was spoken reaches an engine of the language as it was, without the silence around it."""
     server, url = audio
     async with platforms(tmp_path) as start:
         actor = await (await start("speech", env={"PLATFORM_SPEECH_STT_URL": url})).user()
-        wav = await speak(actor, SAID[language], language)
+        wav = await speak(actor, TEXTS[language], language)
         regions = {"en": "en-US", "de": "de-DE", "tr": "tr-TR"}
         heard = await send(actor, wav, language=regions[language])
-    assert heard.status == 200 and server.asked[-1]["language"] == language
+    assert heard.status == 200 and server.requests[-1]["language"] == language
     spoken, rate = soundfile.read(io.BytesIO(wav))
     from scipy.signal import resample_poly
 
-    arrived = server.asked[-1]["samples"]
+    arrived = server.requests[-1]["samples"]
     assert likeness(resample_poly(spoken, 16_000, rate), arrived) > 0.9
-    assert len(spoken) / rate * 0.6 < server.asked[-1]["seconds"] <= len(spoken) / rate + 0.1
+    assert len(spoken) / rate * 0.6 < server.requests[-1]["seconds"] <= len(spoken) / rate + 0.1
 
 
 @pytest.mark.parametrize("language", WRITTEN)

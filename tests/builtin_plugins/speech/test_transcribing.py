@@ -23,7 +23,7 @@ from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import Platform, Plugin, hookimpl
 from kernel.testing import Actor, Reply, Running, Start
 
-SAID = "One two three four five six seven."
+SENTENCE = "One two three four five six seven."
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def actor(running: Running) -> Actor:
 @pytest.fixture
 async def recording(espeak: None, actor: Actor) -> tuple[np.ndarray, int]:
     """The sentence, spoken."""
-    answer = await actor.post("/v1/tts", json={"text": SAID, "language": "en", "voice": "male"})
+    answer = await actor.post("/v1/tts", json={"text": SENTENCE, "language": "en", "voice": "male"})
     return soundfile.read(io.BytesIO(answer.body), dtype="int16")
 
 
@@ -75,7 +75,7 @@ async def test_understands_english(actor: Actor, recording: tuple[np.ndarray, in
     assert answer.status == 200, answer.body
     body = answer.json()
     assert (body["language"], body["confidence"], body["engine"]) == ("en-US", 0.9, "pocketsphinx")
-    assert len(words(body["text"]) & words(SAID)) >= 4, body["text"]
+    assert len(words(body["text"]) & words(SENTENCE)) >= 4, body["text"]
 
 
 async def test_decodes_every_format(
@@ -104,7 +104,7 @@ async def test_decodes_every_format(
         for name, content in files.items():
             answer = await send(actor, content, name)
             assert answer.status == 200, (name, answer.body)
-    heard = [asked["samples"] for asked in audio.asked]
+    heard = [request["samples"] for request in audio.requests]
     for name, sound in zip(files, heard, strict=True):
         assert likeness(heard[0], sound) > 0.9, name
 
@@ -191,14 +191,14 @@ class AudioServer:
     """A server with OpenAI's audio routes."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.status = 200
 
     async def transcriptions(self, request: web.Request) -> web.Response:
         form = await request.post()
         file: Any = form["file"]
         samples, rate = soundfile.read(file.file)
-        self.asked.append(
+        self.requests.append(
             {
                 "model": form["model"],
                 "language": form["language"],
@@ -211,7 +211,7 @@ class AudioServer:
         return web.json_response({"text": " Merhaba dünya "}, status=self.status)
 
     async def speech(self, request: web.Request) -> web.Response:
-        self.asked.append(await request.json())
+        self.requests.append(await request.json())
         tone = (np.sin(np.arange(24_000) / 10) * 8000).astype(np.int16)
         return web.Response(body=packed(tone, 24_000, "WAV"), content_type="audio/wav", status=self.status)
 
@@ -241,12 +241,12 @@ async def test_servers_in_the_shape_of_openai(start_platform: Start) -> None:
             "confidence": 0.9,
             "engine": "openai",
         }
-        assert audio.asked[0]["language"] == "tr"
-        assert (audio.asked[0]["rate"], audio.asked[0]["key"]) == (16_000, "Bearer very-secret")
-        assert audio.asked[0]["seconds"] == pytest.approx(1, abs=0.05)
+        assert audio.requests[0]["language"] == "tr"
+        assert (audio.requests[0]["rate"], audio.requests[0]["key"]) == (16_000, "Bearer very-secret")
+        assert audio.requests[0]["seconds"] == pytest.approx(1, abs=0.05)
         spoken = await actor.post("/v1/tts", json={"text": "Merhaba.", "voice": "nova"})
         assert (spoken.headers["X-Engine"], spoken.headers["X-Audio-Seconds"]) == ("openai", "1.000")
-        assert (audio.asked[1]["input"], audio.asked[1]["voice"]) == ("Merhaba.", "nova")
+        assert (audio.requests[1]["input"], audio.requests[1]["voice"]) == ("Merhaba.", "nova")
         audio.status = 500
         broken = await send(actor, packed(noise, 44_100, "WAV"))
         assert (broken.status, "500" in broken.detail, "secret" in broken.detail) == (503, True, False)
@@ -313,7 +313,7 @@ async def test_openai_shape(actor: Actor, recording: tuple[np.ndarray, int]) -> 
 
     answer = await send_form()
     assert answer.status == 200, answer.body
-    assert len(words(answer.json()["text"]) & words(SAID)) >= 4
+    assert len(words(answer.json()["text"]) & words(SENTENCE)) >= 4
     plain = await send_form(response_format="text")
     assert plain.headers["Content-Type"].startswith("text/plain")
     assert plain.body.decode() == f"{answer.json()['text']}\n"

@@ -113,13 +113,13 @@ class World:
         return variant == "organization" and self.ids["organization"] in person.organizations
 
     def _lineage(self, organization: int) -> list[int]:
-        found, place = [], self.parents.get(organization, None)
+        lineage, place = [], self.parents.get(organization, None)
         if organization in self.parents:
-            found.append(organization)
+            lineage.append(organization)
         while place is not None:
-            found.append(place)
+            lineage.append(place)
             place = self.parents[place]
-        return found
+        return lineage
 
 
 async def make_world(running: Running) -> World:
@@ -224,9 +224,11 @@ async def _rows(world: World) -> None:
     for variant in VARIANTS:
         world.ids[f"endpoint:{variant}"] = endpoint
     for variant in VARIANTS:
-        made = await new_evaluation(world, variant, world.ids[f"kb:{variant}"])
-        for what, one in zip(("evaluation_set", "question", "evaluation_run"), made, strict=True):
-            world.ids[f"{what}:{variant}"] = one
+        evaluation_ids = await new_evaluation(world, variant, world.ids[f"kb:{variant}"])
+        for what, record_id in zip(
+            ("evaluation_set", "question", "evaluation_run"), evaluation_ids, strict=True
+        ):
+            world.ids[f"{what}:{variant}"] = record_id
     for variant in VARIANTS:
         world.ids[f"source:{variant}"] = await new_source(world, world.ids[f"kb:{variant}"])
     mine = await make_base(world.people["other_org"].actor)
@@ -280,8 +282,8 @@ async def new_guarded_document(world: World, base: str, variant: str) -> str:
     name, text = (world.canary(f"guarded-{key}-{variant}", audience) for key in ("name", "text"))
     keeper = Keeper(world.running.platform, base)
     await keeper.members(only=[reader])
-    made = f"The treasure is a {text} of gold from Senja, which Berit Solheim found in Tromsø."
-    return await keeper.put(f"{name}.md", made, keeper.readers("only"))
+    sentence = f"The treasure is a {text} of gold from Senja, which Berit Solheim found in Tromsø."
+    return await keeper.put(f"{name}.md", sentence, keeper.readers("only"))
 
 
 async def job_of(world: World, document: str) -> str:
@@ -317,11 +319,11 @@ async def new_listing(world: World) -> str:
 async def new_conversation(world: World, question: str | None = None) -> str:
     """A conversation of the victim, which nobody else may read unless it gets shared."""
     word = question or world.canary("conversation", lambda person: person.id == world.victim.id)
-    made = str(uuid.uuid4())
+    conversation_id = str(uuid.uuid4())
     path = f"/v1/rag/pipeline/{world.ids['pipeline:private']}/query"
-    answer = await world.victim.actor.post(path, json={"question": word, "conversation_id": made})
+    answer = await world.victim.actor.post(path, json={"question": word, "conversation_id": conversation_id})
     assert answer.status == 200, answer.body
-    return made
+    return conversation_id
 
 
 async def new_endpoint(world: World) -> tuple[str, str]:
@@ -332,15 +334,15 @@ async def new_endpoint(world: World) -> tuple[str, str]:
     }
     page = "https://www.example.org"
     body = {**names, "pipeline_id": world.ids["pipeline:private"], "allowed_origins": page}
-    made = await world.victim.actor.post("/v1/rag/endpoints", json=body)
-    assert made.status == 201, made.body
+    created = await world.victim.actor.post("/v1/rag/endpoints", json=body)
+    assert created.status == 201, created.body
     client, path = world.running.anonymous, f"/v1/chat/{names['slug']}"
     token = (await client.post(f"{path}/session", headers={"Origin": page})).json()["token"]
     headers = {"Origin": page, "Authorization": f"Bearer {token}"}
     word = world.canary("chat-question", lambda person: world.sees(person, "private"))
-    asked = await client.post(f"{path}/messages", json={"question": word}, headers=headers)
-    assert asked.status == 200, asked.body
-    endpoint = str(made.json()["id"])
+    answer = await client.post(f"{path}/messages", json={"question": word}, headers=headers)
+    assert answer.status == 200, answer.body
+    endpoint = str(created.json()["id"])
     sessions = (await world.victim.actor.get(f"/v1/rag/endpoints/{endpoint}/sessions")).json()["items"]
     return endpoint, str(sessions[0]["session_id"])
 
@@ -353,9 +355,9 @@ async def new_source(world: World, base: str) -> str:
 
     word = world.canary("source", audience)
     body = {"kind": "folder", "name": word, "settings": {"path": f"/nowhere/{word}"}}
-    made = await world.victim.actor.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)
-    assert made.status == 201, made.body
-    return str(made.json()["id"])
+    created = await world.victim.actor.post(f"/v1/rag/knowledge-bases/{base}/sources", json=body)
+    assert created.status == 201, created.body
+    return str(created.json()["id"])
 
 
 async def new_evaluation(world: World, variant: str, base: str) -> tuple[str, int, str]:
@@ -367,9 +369,9 @@ async def new_evaluation(world: World, variant: str, base: str) -> tuple[str, in
         "questions": [{"question": word, "unanswerable": True}],
     }
     actor, path = world.victim.actor, "/v1/rag/evaluation"
-    made = await actor.post(f"{path}/sets", json=body)
-    assert made.status == 201, made.body
-    set_id = str(made.json()["id"])
+    created = await actor.post(f"{path}/sets", json=body)
+    assert created.status == 201, created.body
+    set_id = str(created.json()["id"])
     question = (await actor.get(f"{path}/sets/{set_id}/questions")).json()["items"][0]["id"]
     run = await actor.post(f"{path}/runs", json={"set_id": set_id})
     assert run.status == 202, run.body
@@ -380,8 +382,13 @@ async def _license(world: World) -> str:
     """A license of the victim's organization, for a plugin that holds no words of the victim."""
     body = {"name": fresh("plugin"), "display_name": "Some plugin", "author": "somebody"}
     listing = (await world.people["admin"].actor.post("/v1/marketplace/plugins", json=body)).json()["id"]
-    wanted = {"plugin_id": listing, "tier": "pro", "organization_id": world.ids["organization"], "seats": 9}
-    answer = await world.people["admin"].actor.post("/v1/marketplace/licenses/activate", json=wanted)
+    license_body = {
+        "plugin_id": listing,
+        "tier": "pro",
+        "organization_id": world.ids["organization"],
+        "seats": 9,
+    }
+    answer = await world.people["admin"].actor.post("/v1/marketplace/licenses/activate", json=license_body)
     assert answer.status == 200, answer.body
     return str(answer.json()["id"])
 
@@ -425,7 +432,7 @@ async def _programs(world: World) -> None:
     """Programs with personal access tokens of some of these people, and one whose token has ended."""
     world.ids["access_token"] = await new_token(world)
     every: tuple[TokenScope, ...] = ("ask", "tools", "manage")
-    held: tuple[tuple[str, tuple[TokenScope, ...]], ...] = (
+    scopes_by_person: tuple[tuple[str, tuple[TokenScope, ...]], ...] = (
         ("outsider", every),
         ("member", every),
         ("platform_admin", every),
@@ -433,7 +440,7 @@ async def _programs(world: World) -> None:
         ("admin", ("tools",)),
         ("other_org", ("manage",)),
     )
-    for name, scopes in held:
+    for name, scopes in scopes_by_person:
         program = await _program(world.people[name], scopes)
         world.people[program.name] = program
     ended = await _program(world.people["member"], every)
@@ -444,9 +451,9 @@ async def _programs(world: World) -> None:
 
 async def _program(person: Person, scopes: tuple[TokenScope, ...]) -> Person:
     answer = await person.actor.post("/v1/auth/tokens", json={"name": fresh("program"), "scopes": scopes})
-    made = answer.json()
-    user = {**person.actor.user, "token_id": made["id"]}
-    actor = Actor(person.actor.running, made["token"], user)
+    token = answer.json()
+    user = {**person.actor.user, "token_id": token["id"]}
+    actor = Actor(person.actor.running, token["token"], user)
     return replace(person, name=f"{person.name}_token", actor=actor, scopes=frozenset(scopes))
 
 
@@ -455,7 +462,7 @@ async def new_token(world: World) -> int:
     word = world.canary(
         "access-token", lambda person: person.is_platform_admin or person.id == world.victim.id
     )
-    return _made(await world.victim.actor.post("/v1/auth/tokens", json={"name": word}))
+    return _id_of_new(await world.victim.actor.post("/v1/auth/tokens", json={"name": word}))
 
 
 async def new_role(world: World, organization: int, name: str) -> int:
@@ -487,7 +494,7 @@ async def new_team_invite(world: World) -> int:
         "team-invite", lambda person: world.holds(person, "team.manage", world.ids["team"], or_admin=True)
     )
     body = {"email": f"{word}@example.org", "team_id": world.ids["team"]}
-    return _made(await world.victim.actor.post("/v1/invites", json=body))
+    return _id_of_new(await world.victim.actor.post("/v1/invites", json=body))
 
 
 async def new_org_invite(world: World) -> int:
@@ -496,7 +503,7 @@ async def new_org_invite(world: World) -> int:
         "org-invite", lambda person: world.holds(person, "org.members.manage", organization, or_admin=True)
     )
     path = f"/v1/organizations/{organization}/invites"
-    return _made(await world.victim.actor.post(path, json={"email": f"{word}@example.org"}))
+    return _id_of_new(await world.victim.actor.post(path, json={"email": f"{word}@example.org"}))
 
 
 async def new_member(world: World) -> int:
@@ -507,6 +514,6 @@ async def new_member(world: World) -> int:
     return person.id
 
 
-def _made(answer: Reply) -> int:
+def _id_of_new(answer: Reply) -> int:
     assert answer.status == 201, answer.body
     return int(answer.json()["id"])

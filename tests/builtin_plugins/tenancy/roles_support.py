@@ -78,7 +78,7 @@ async def make_role(
         "permissions": list(keys),
         "permission_group_ids": list(groups),
     }
-    return made(await actor.post(roles_of(organization), json=body))
+    return created_record(await actor.post(roles_of(organization), json=body))
 
 
 async def make_group(
@@ -86,9 +86,9 @@ async def make_group(
 ) -> dict[str, Any]:
     """A new permission group, with others nested in it."""
     body = {"name": name or fresh("group"), "permissions": list(keys)}
-    group = made(await actor.post(groups_of(organization), json=body))
+    group = created_record(await actor.post(groups_of(organization), json=body))
     for child in children:
-        group = made(await nest(actor, organization, group["id"], child))
+        group = created_record(await nest(actor, organization, group["id"], child))
     return group
 
 
@@ -122,6 +122,6 @@ async def keys_of(actor: Actor, organization: int, who: Actor) -> set[str]:
     return {one["permission_key"] for one in (await effective(actor, organization, who))["permissions"]}
 
 
-def made(answer: Reply) -> dict[str, Any]:
+def created_record(answer: Reply) -> dict[str, Any]:
     assert answer.status == 201, answer.body
     return dict(answer.json())

@@ -45,13 +45,13 @@ async def write(running: Running, *what: Any, about: Iterable[Actor] = (), about
     """
 
     def work(unit: Unit) -> None:
-        for one in what:
-            if isinstance(one, Executable):
-                unit.session.execute(one)
-            elif callable(one):
-                one(unit)
+        for action in what:
+            if isinstance(action, Executable):
+                unit.session.execute(action)
+            elif callable(action):
+                action(unit)
             else:
-                unit.session.add(one)
+                unit.session.add(action)
             unit.session.flush()
         changed(unit, map(id_of, about))
         if about_all:
@@ -125,9 +125,9 @@ async def give_keys(
     name = fresh("role")
     role = Role(organization_id=organization_id, name=name, name_key=name)
     await write(running, role)
-    held = [RolePermission(role_id=role.id, permission_key=key) for key in keys]
+    role_keys = [RolePermission(role_id=role.id, permission_key=key) for key in keys]
     assigned = {"organization_id": organization_id, "user_id": id_of(actor), "expires_at": expires_at}
-    await write(running, *held, RoleAssignment(role_id=role.id, **assigned), about=[actor])
+    await write(running, *role_keys, RoleAssignment(role_id=role.id, **assigned), about=[actor])
     return int(role.id)
 
 

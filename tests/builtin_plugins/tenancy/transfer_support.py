@@ -89,7 +89,7 @@ def bundle(kind: Kind, **fields: Any) -> dict[str, Any]:
         about["slug"] = "elsewhere"
     base = {"name": "Atlas", "embedding_model": "all-minilm", "chunk_size": 512, "chunk_overlap": 50}
     pipeline = {"name": "Guide", "knowledge_bases": ["Atlas"]}
-    made = {
+    document = {
         "format": f"platform.{kind}",
         "version": 1,
         kind: about,
@@ -97,7 +97,7 @@ def bundle(kind: Kind, **fields: Any) -> dict[str, Any]:
         "knowledge_bases": [base],
         "pipelines": [pipeline],
     }
-    return copy.deepcopy({**made, **fields})
+    return copy.deepcopy({**document, **fields})
 
 
 def names(report: dict[str, Any], outcome: str) -> list[tuple[str, str]]:

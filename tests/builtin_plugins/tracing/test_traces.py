@@ -152,8 +152,8 @@ class SamplePlugin(Plugin):
 @pytest.fixture
 async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
-    async with collecting() as found:
-        yield found
+    async with collecting() as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -433,10 +433,10 @@ async def test_a_service_on_another_machine_continues_the_trace(
 def ending_with(spans: list[Received], last: Received) -> list[Received]:
     """A span and those above it, the lowest first."""
     by_id = {span.id: span for span in spans}
-    found = [last]
-    while found[-1].parent in by_id:
-        found.append(by_id[found[-1].parent])
-    return found
+    chain = [last]
+    while chain[-1].parent in by_id:
+        chain.append(by_id[chain[-1].parent])
+    return chain
 
 
 @pytest.mark.long

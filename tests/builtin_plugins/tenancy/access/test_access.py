@@ -52,13 +52,13 @@ async def holds(running: Running, actor: Actor, place: int, key: Permission = SE
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    seen: list[str] = []
+    texts: list[str] = []
 
     def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        seen.append(statement)
+        texts.append(statement)
 
     with listening(listen):
-        yield seen
+        yield texts
 
 
 async def test_expiry_counts_while_remembered(running: Running) -> None:

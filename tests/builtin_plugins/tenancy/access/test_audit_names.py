@@ -18,8 +18,8 @@ BASES = "/v1/rag/knowledge-bases"
 async def entries(reader: Actor, by: Actor) -> list[dict[str, Any]]:
     answer = await reader.get(f"/v1/audit?actor_id={id_of(by)}&limit=100")
     assert answer.status == 200, answer.body
-    found: list[dict[str, Any]] = answer.json()["entries"]
-    return found
+    records: list[dict[str, Any]] = answer.json()["entries"]
+    return records
 
 
 async def test_names_and_what_is_recorded(sharing: Running) -> None:

@@ -31,12 +31,12 @@ BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
 
 def rows_of(actor: Actor) -> Any:
     def count(session: Session) -> int:
-        found = 0
+        total = 0
         for table in (Membership, TeamMember, RoleAssignment):
             query = select(func.count()).select_from(table).where(table.user_id == id_of(actor))
-            found += session.scalar(query) or 0
+            total += session.scalar(query) or 0
         to = select(func.count()).select_from(Invite).where(Invite.email == actor.user["email"])
-        return found + (session.scalar(to) or 0)
+        return total + (session.scalar(to) or 0)
 
     return count
 

@@ -85,16 +85,16 @@ class Model:
 
     def graphs_of(self, who: str) -> dict[str, str]:
         """The documents with a graph that somebody sees, with the word in each."""
-        found = dict(self.constructed.get(who, {}))
+        words = dict(self.constructed.get(who, {}))
         for base in self.bases.values():
             if base.graph and self.sees(who, base):
-                found |= {document: word for document, (_, word) in base.documents_of(who).items()}
-        return found
+                words |= {document: word for document, (_, word) in base.documents_of(who).items()}
+        return words
 
     def names_of(self, documents: Iterable[str]) -> set[str]:
-        wanted = set(documents)
+        chosen_ids = set(documents)
         every = (pair for base in self.bases.values() for pair in base.documents.items())
-        return {name for document, (name, _) in every if document in wanted}
+        return {name for document, (name, _) in every if document in chosen_ids}
 
     def in_organization(self, who: str, organization: int) -> bool:
         return who in self.organizations[organization] and (organization, who) not in self.suspended
@@ -201,18 +201,23 @@ class Fuzzer:
         above = self.dice.choice([None, *self.model.organizations])
         slug = f"o{secrets.token_hex(5)}"
         body = {"name": slug, "slug": slug, "owner_user_id": self.id(owner), "parent_id": above}
-        made = await self.ok(self.admin.post("/v1/organizations", json=body), f"{owner} founds below {above}")
-        self.model.organizations[made["id"]], self.model.parents[made["id"]] = {owner: "owner"}, above
-        self.model.teams[made["default_team_id"]] = {owner: "team_admin"}
-        self.model.team_homes[made["default_team_id"]] = made["id"]
+        organization = await self.ok(
+            self.admin.post("/v1/organizations", json=body), f"{owner} founds below {above}"
+        )
+        self.model.organizations[organization["id"]], self.model.parents[organization["id"]] = (
+            {owner: "owner"},
+            above,
+        )
+        self.model.teams[organization["default_team_id"]] = {owner: "team_admin"}
+        self.model.team_homes[organization["default_team_id"]] = organization["id"]
 
     async def found_team(self) -> None:
         who = self.somebody()
         home = self.dice.choice([None, *self.model.places(who, "organization")])
         body = {"name": f"t{secrets.token_hex(5)}", "organization_id": home}
-        made = await self.ok(self.people[who].post("/v1/teams", json=body), f"{who} founds a team in {home}")
-        self.model.teams[made["id"]] = {who: "team_admin"}
-        self.model.team_homes[made["id"]] = home
+        team = await self.ok(self.people[who].post("/v1/teams", json=body), f"{who} founds a team in {home}")
+        self.model.teams[team["id"]] = {who: "team_admin"}
+        self.model.team_homes[team["id"]] = home
 
     async def end_team(self) -> None:
         if len(self.model.teams) > 5:
@@ -296,8 +301,8 @@ class Fuzzer:
         sharing = self.sharing(who)
         graph = self.dice.random() < 0.7
         body = {"name": self.word(), "graph": graph, **sharing}
-        made = await self.ok(self.people[who].post(BASES, json=body), f"{who} makes a base {sharing}")
-        base = Thing(made["id"], who, made["name"], made["visibility"], placed(made), graph=graph)
+        record = await self.ok(self.people[who].post(BASES, json=body), f"{who} makes a base {sharing}")
+        base = Thing(record["id"], who, record["name"], record["visibility"], placed(record), graph=graph)
         self.model.bases[base.id] = base
         await self.write(base)
 
@@ -365,25 +370,25 @@ class Fuzzer:
     async def end_base(self) -> None:
         if len(self.model.bases) > 8:
             base = self.dice.choice(list(self.model.bases.values()))
-            mine = [one for one in self.model.pipelines.values() if base.id in one.sources]
-            own = [one.id for one in mine if one.owner == base.owner]
+            mine = [pipeline for pipeline in self.model.pipelines.values() if base.id in pipeline.sources]
+            own = [pipeline.id for pipeline in mine if pipeline.owner == base.owner]
             body = {"confirm_delete_pipeline_ids": own}
             path = f"{BASES}/{base.id}"
             await self.ok(self.people[base.owner].delete(path, json=body), f"base {base.id} ends")
             del self.model.bases[base.id]
-            for one in mine:
-                one.sources.remove(base.id)
+            for pipeline in mine:
+                pipeline.sources.remove(base.id)
             for gone in own:
                 del self.model.pipelines[gone]
 
     async def make_pipeline(self) -> None:
         who = self.somebody()
-        seen = [base.id for base in self.model.bases.values() if self.model.sees(who, base)]
-        if seen:
-            sources = self.dice.sample(seen, min(len(seen), self.dice.randint(1, 4)))
+        visible = [base.id for base in self.model.bases.values() if self.model.sees(who, base)]
+        if visible:
+            sources = self.dice.sample(visible, min(len(visible), self.dice.randint(1, 4)))
             body = {"name": self.word(), "knowledge_base_ids": sources, **self.sharing(who)}
-            made = await self.ok(self.people[who].post(PIPELINES, json=body), f"{who} pipes {sources}")
-            thing = Thing(made["pipeline_id"], who, made["name"], made["visibility"], placed(made))
+            record = await self.ok(self.people[who].post(PIPELINES, json=body), f"{who} pipes {sources}")
+            thing = Thing(record["pipeline_id"], who, record["name"], record["visibility"], placed(record))
             thing.sources = list(sources)
             self.model.pipelines[thing.id] = thing
 
@@ -421,8 +426,8 @@ class Fuzzer:
         for thing in self.pick(list(things.values())):
             sharing = self.sharing(thing.owner)
             answer = self.people[thing.owner].patch(f"{path}/{thing.id}", json=sharing)
-            made = await self.ok(answer, f"{thing.owner} shares {thing.id} {sharing}")
-            thing.visibility, thing.place = made["visibility"], placed(made)
+            record = await self.ok(answer, f"{thing.owner} shares {thing.id} {sharing}")
+            thing.visibility, thing.place = record["visibility"], placed(record)
 
     # what is looked at
 
@@ -436,9 +441,9 @@ class Fuzzer:
             who, actor = self.asker(who)
             hybrid = self.dice.random() < 0.5
             body = {"question": "Where does the mascot live?", "top_k": 100, "hybrid": hybrid}
-            asked = self.any_word() if self.dice.random() < 0.2 else ""
-            if asked:
-                body["metadata_filter"] = {"source": f"{asked}.md"}
+            filter_word = self.any_word() if self.dice.random() < 0.2 else ""
+            if filter_word:
+                body["metadata_filter"] = {"source": f"{filter_word}.md"}
             elif self.dice.random() < 0.1:
                 body["metadata_filter"] = {"document_id": self.any_document()}
             streamed = self.dice.random() < 0.2
@@ -449,13 +454,13 @@ class Fuzzer:
                 self.hidden(answer, pipeline)
                 continue
             bases = [self.model.bases[one] for one in pipeline.sources]
-            seen = [base for base in bases if self.model.sees(who, base)]
-            assert answer.status == (200 if seen else 409), (answer.status, answer.body)
-            allowed = {word for base in seen for word in base.words_of(who)}
-            self.only(answer, allowed | {asked})  # the answer repeats what was asked for
-            if seen and not streamed and "metadata_filter" not in body:
+            visible = [base for base in bases if self.model.sees(who, base)]
+            assert answer.status == (200 if visible else 409), (answer.status, answer.body)
+            allowed = {word for base in visible for word in base.words_of(who)}
+            self.only(answer, allowed | {filter_word})  # the answer repeats what was asked for
+            if visible and not streamed and "metadata_filter" not in body:
                 cited = {source["source"].removesuffix(".md") for source in answer.json()["sources"]}
-                there = {name for base in seen for name, _ in base.documents_of(who).values()}
+                there = {name for base in visible for name, _ in base.documents_of(who).values()}
                 # Without a source the answer declines, which is its right; one that cites leaves nobody out.
                 assert cited in (set(), there) or len(there) > MOST_CITED, (cited, there)
 
@@ -482,12 +487,12 @@ class Fuzzer:
             for thing in things.values()
             if self.model.sees(who, thing) and (by is None or thing.owner == by)
         }
-        found = answer.json()
-        self.log.append(f"{who} lists {path}{query}: {found['total']}")
-        assert {item["id"] for item in found["items"]} == expected
-        assert found["total"] == len(expected)
+        page = answer.json()
+        self.log.append(f"{who} lists {path}{query}: {page['total']}")
+        assert {item["id"] for item in page["items"]} == expected
+        assert page["total"] == len(expected)
         self.only(answer, {word for one in expected for word in things[one].words_of(who)})
-        return who, found["items"]
+        return who, page["items"]
 
     async def read_base(self) -> None:
         for base in self.pick(list(self.model.bases.values())):
@@ -517,11 +522,11 @@ class Fuzzer:
             if not self.model.sees(who, base):
                 self.hidden(answer, base)
                 continue
-            found = answer.json()
-            assert {item["document_id"] for item in found["items"]} == set(base.documents_of(who))
-            assert found["total"] == len(base.documents_of(who))
+            page = answer.json()
+            assert {item["document_id"] for item in page["items"]} == set(base.documents_of(who))
+            assert page["total"] == len(base.documents_of(who))
             self.only(answer, base.words_of(who))
-            for item in self.pick(found["items"]):
+            for item in self.pick(page["items"]):
                 for rest in ("", "/chunks", "/content"):
                     self.only(await actor.get(f"{path}/{item['document_id']}{rest}"), base.words_of(who))
             for hidden in self.pick(sorted(base.documents.keys() - base.documents_of(who).keys())):
@@ -557,13 +562,13 @@ class Fuzzer:
         assert listed["count"] == many
         near = await answer("retrieve", query="Where is Port Senja?", limit=100, traversal_depth=4)
         assert {one["text"] for one in near["related_entities"]} == words or many > MOST_CITED
-        found = await answer("graph/search", query="zq", limit=50)
-        assert {one["text"] for one in found["entities"]} <= words
-        assert found["entity_count"] == min(50, many)
+        results = await answer("graph/search", query="zq", limit=50)
+        assert {one["text"] for one in results["entities"]} <= words
+        assert results["entity_count"] == min(50, many)
         if many:
-            told = await answer("entity-context", entity_text="Port Senja", context_window=10)
-            assert {one["id"] for one in told["documents"]} <= set(documents)
-            assert len(told["documents"]) == min(50, many)
+            context = await answer("entity-context", entity_text="Port Senja", context_window=10)
+            assert {one["id"] for one in context["documents"]} <= set(documents)
+            assert len(context["documents"]) == min(50, many)
         else:
             await answer("entity-context", 404, entity_text="Port Senja")
         pairs = await answer("graph/correlations?limit=100")
@@ -589,12 +594,12 @@ class Fuzzer:
             assert answer.status == 403, answer.body
             self.only(answer, set())
             return
-        told: set[str] = set()
+        names: set[str] = set()
         for section, things in (("knowledge_bases", self.model.bases), ("pipelines", self.model.pipelines)):
             here = [one for one in things.values() if (one.visibility, one.place) == (kind, place)]
             assert {row["name"] for row in answer.json()[section]} == {one.name for one in here}
-            told |= {one.name for one in here}
-        self.only(answer, told)
+            names |= {one.name for one in here}
+        self.only(answer, names)
 
     async def refresh(self) -> None:
         """A token names what was so when it was minted, and what is so after a refresh."""
@@ -677,9 +682,9 @@ def mascot(word: str) -> str:
     return f"The mascot {word} lives in Port Senja."
 
 
-def placed(made: dict[str, Any]) -> int | None:
+def placed(record: dict[str, Any]) -> int | None:
     """The team or organization that a record is shared with."""
-    place: int | None = made["team_id"] or made["organization_id"]
+    place: int | None = record["team_id"] or record["organization_id"]
     return place
 
 

@@ -128,7 +128,7 @@ class Matrix:
     world: World
     endpoints: dict[str, Endpoint]
     statements: Statements
-    shown: set[str]
+    visible_words: set[str]
 
     def cases(self, person: Person, *, all_of_them: bool) -> Iterator[tuple[str, Row, str]]:
         """(route, row, visibility) of every cell of one actor.
@@ -149,9 +149,9 @@ class Matrix:
 
 @pytest.fixture(scope="module")
 def statements() -> Iterator[Statements]:
-    found = Statements()
-    with listening(found.heard):
-        yield found
+    recorder = Statements()
+    with listening(recorder.heard):
+        yield recorder
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -200,10 +200,10 @@ async def test_cells(matrix: Matrix, name: str, request: pytest.FixtureRequest) 
 
 async def test_every_canary_is_shown_to_somebody(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """The control of the words: whoever may read them has read them by now, else they would prove nothing."""
-    if not matrix.shown:
+    if not matrix.visible_words:
         await test_cells(matrix, "rightful", request)
     kinds = {kind_of(word) for word in matrix.world.canaries}
-    assert kinds == {kind_of(word) for word in matrix.shown}
+    assert kinds == {kind_of(word) for word in matrix.visible_words}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -311,8 +311,8 @@ def expected(
 
 def narrow_enough(scopes: frozenset[TokenScope], route: Route) -> bool:
     """Whether a token with these scopes passes a route; what the scopes are is `test_scope_table`'s."""
-    held = scopes | ({"ask"} if "manage" in scopes else set())
-    return not held.isdisjoint(route.token_scopes)
+    implied = scopes | ({"ask"} if "manage" in scopes else set())
+    return not implied.isdisjoint(route.token_scopes)
 
 
 def admitted(world: World, person: Person, endpoint: Endpoint, row: Row) -> bool:
@@ -346,11 +346,11 @@ def addressed(world: World, row: Row, variant: str) -> dict[str, Any]:
 
 def unknown(world: World, ids: dict[str, Any], row: Row, own: str = "-") -> dict[str, Any]:
     """The same, with ids that nothing ever had but for those names that begin with `own`."""
-    found = dict(ids)
+    filled_ids = dict(ids)
     for at, name in enumerate([*world.ids, *OWNED, "newcomer"]):
         if not name.startswith((own, "insider_email")):
-            found[name] = NOWHERE if name.partition(":")[0] in UUIDS else NOBODY + at
-    return with_paths(found, row)
+            filled_ids[name] = NOWHERE if name.partition(":")[0] in UUIDS else NOBODY + at
+    return with_paths(filled_ids, row)
 
 
 def with_paths(ids: dict[str, Any], row: Row) -> dict[str, Any]:
@@ -379,8 +379,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
         elif what == "endpoint":
             ids["endpoint"], ids["chat_session"] = await new_endpoint(world)
         elif what == "evaluation_set":
-            made = await new_evaluation(world, variant, ids["kb"])
-            ids["evaluation_set"], ids["question"], ids["evaluation_run"] = made
+            evaluation_ids = await new_evaluation(world, variant, ids["kb"])
+            ids["evaluation_set"], ids["question"], ids["evaluation_run"] = evaluation_ids
         elif what == "source":
             ids["source"] = await new_source(world, ids["kb"])
         elif what == "user":
@@ -419,8 +419,8 @@ async def renew(world: World, ids: dict[str, Any], row: Row, variant: str) -> No
 async def send(matrix: Matrix, person: Person, label: str, row: Row, ids: dict[str, Any]) -> Sent:
     """Send the request of a row with these ids."""
     method, template = label.split(" ")
-    path = re.sub(r"{(\w+)}", lambda found: str(filled_parameter(found[1], ids)), template)
-    query = re.sub(r"@(\w+)", lambda found: str(ids[found[1]]), row.query)
+    path = re.sub(r"{(\w+)}", lambda match: str(filled_parameter(match[1], ids)), template)
+    query = re.sub(r"@(\w+)", lambda match: str(ids[match[1]]), row.query)
     options: dict[str, Any] = {"headers": {"X-Request-ID": f"leak-{secrets.token_hex(8)}"}}
     if row.upload:
         form = aiohttp.FormData()
@@ -431,8 +431,8 @@ async def send(matrix: Matrix, person: Person, label: str, row: Row, ids: dict[s
     elif row.body is not None:
         options["json"] = filled(row.body, ids)
     reply = await person.actor.request(method, f"{path}?{query}" if query else path, **options)
-    taken = matrix.statements.of.pop(options["headers"]["X-Request-ID"], [])
-    return Sent(reply, sorted(taken))
+    texts = matrix.statements.of.pop(options["headers"]["X-Request-ID"], [])
+    return Sent(reply, sorted(texts))
 
 
 def filled_parameter(name: str, ids: dict[str, Any]) -> Any:
@@ -446,7 +446,7 @@ def filled(body: Any, ids: dict[str, Any]) -> Any:
     if isinstance(body, list):
         return [filled(value, ids) for value in body]
     if isinstance(body, str) and not body.startswith("@"):
-        return re.sub(r"(?<=/)@(\w+)", lambda found: str(ids[found[1]]), body)
+        return re.sub(r"(?<=/)@(\w+)", lambda match: str(ids[match[1]]), body)
     return ids[body[1:]] if isinstance(body, str) else body
 
 
@@ -455,7 +455,7 @@ def leaks(matrix: Matrix, person: Person, row: Row, reply: Reply) -> Iterator[st
     text = reply.body.decode(errors="replace") + "".join(f"{k}{v}" for k, v in reply.headers.items())
     for word in set(re.findall(r"canary-[\w-]+?-[0-9a-f]{12}", text)):
         if matrix.world.canaries[word](person):
-            matrix.shown.add(word)
+            matrix.visible_words.add(word)
         elif not any(word.startswith(f"canary-{beginning}") for beginning in row.reveals):
             yield f"shows {word}"
     if reply.status == 200 and reply.body.startswith(b"{"):
@@ -485,9 +485,11 @@ def differences(here: Sent, there: Sent, ids: dict[str, Any], nowhere: dict[str,
 
 def plain(body: bytes, ids: dict[str, Any]) -> str:
     """A body without the ids that were asked for."""
-    asked = {str(value) for value in ids.values() if isinstance(value, int) or len(value) == len(NOWHERE)}
+    requested_ids = {
+        str(value) for value in ids.values() if isinstance(value, int) or len(value) == len(NOWHERE)
+    }
     text = body.decode(errors="replace")
-    return re.sub(r"[\w-]+", lambda word: "#" if word[0] in asked else word[0], text)
+    return re.sub(r"[\w-]+", lambda word: "#" if word[0] in requested_ids else word[0], text)
 
 
 def kind_of(word: str) -> str:

@@ -55,8 +55,8 @@ class Office:
     inside: str
 
     async def findings(self) -> dict[str, Finding]:
-        found = [one async for one in of_plugins(self.running.platform, "reads")]
-        return {one.facts["rows"]: one for one in found}
+        every = [one async for one in of_plugins(self.running.platform, "reads")]
+        return {one.facts["rows"]: one for one in every}
 
     async def set_audience(self, audience: str | None) -> None:
         """Of the document that came out of the guarded one."""

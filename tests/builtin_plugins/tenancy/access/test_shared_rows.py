@@ -34,12 +34,12 @@ class Shelf:
 
     async def seen_by(self, actor: Actor) -> bool:
         """Whether the actor sees it, the same in every way: read, list, search."""
-        asked = await ask_raw(actor, self.pipeline, "Where does the mascot live?")
+        answer = await ask_raw(actor, self.pipeline, "Where does the mascot live?")
         bases, pipelines = await actor.get(f"{BASES}?limit=500"), await actor.get(f"{PIPELINES}?limit=500")
         ways = {
             "base": (await actor.get(f"{BASES}/{self.base}")).status == 200,
             "pipeline": (await actor.get(f"{PIPELINES}/{self.pipeline}")).status == 200,
-            "answer": WORD in asked.body,
+            "answer": WORD in answer.body,
             "listed": self.base.encode() in bases.body,
             "pipelines": self.pipeline.encode() in pipelines.body,
         }

@@ -61,10 +61,10 @@ def _code(answer: Reply) -> str:
 
 
 async def count(running: Running, *where: Any) -> int:
-    found = await running.platform.database.read(
+    number = await running.platform.database.read(
         lambda session: session.scalar(select(func.count()).select_from(TeamMember).where(*where))
     )
-    return int(found or 0)
+    return int(number or 0)
 
 
 async def stored(running: Running, issued: dict[str, Any]) -> tuple[str, int]:

@@ -51,10 +51,10 @@ async def expire(running: Running, issued: dict[str, Any]) -> None:
 
 
 async def role_in_team(running: Running, team_id: int, actor: Actor) -> str | None:
-    found = await running.platform.database.read(
+    member = await running.platform.database.read(
         lambda session: session.get(TeamMember, (team_id, id_of(actor)))
     )
-    return None if found is None else str(found.team_role)
+    return None if member is None else str(member.team_role)
 
 
 async def membership(running: Running, org_id: int, actor: Actor) -> Membership | None:

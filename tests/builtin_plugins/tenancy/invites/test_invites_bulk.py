@@ -37,11 +37,11 @@ async def bulk(sender: Actor, team_id: int, emails: list[Any], **body: Any) -> R
 def outcomes(answer: Reply) -> list[tuple[str, str | None]]:
     """The status and reason of each result, once the counts are held against them."""
     assert answer.status == 200, answer.body
-    found = answer.json()
-    results = [(one["status"], one["reason"]) for one in found["results"]]
-    assert found["created_count"] == sum(status == "created" for status, _ in results)
-    assert found["failed_count"] == sum(status == "failed" for status, _ in results)
-    assert found["created_count"] + found["failed_count"] == len(results)
+    response = answer.json()
+    results = [(one["status"], one["reason"]) for one in response["results"]]
+    assert response["created_count"] == sum(status == "created" for status, _ in results)
+    assert response["failed_count"] == sum(status == "failed" for status, _ in results)
+    assert response["created_count"] + response["failed_count"] == len(results)
     return results
 
 

@@ -59,11 +59,11 @@ async def deactivate(by: Actor, org: int, whom: Actor) -> Reply:
     return await by.patch(path, json={"is_active": False})
 
 
-async def shown(by: Actor, org: int, whom: Actor) -> tuple[bool, bool, bool]:
+async def management_of(by: Actor, org: int, whom: Actor) -> tuple[bool, bool, bool]:
     """Of a member as the manager sees it: managed, the membership changeable, the password resettable."""
     answer = await by.get(f"/v1/organizations/{org}/members?q={whom.user['username']}")
-    [found] = answer.json()["items"]
-    return found["managed"], found["managed_by_caller"], found["resettable_by_caller"]
+    [record] = answer.json()["items"]
+    return record["managed"], record["managed_by_caller"], record["resettable_by_caller"]
 
 
 async def is_managed(actor: Actor, org: int) -> bool:
@@ -81,7 +81,7 @@ async def test_added_without_consent(running: Running) -> None:
     """A manager who adds an account makes it a member, and has no power over the account."""
     ann, org, bob = await house(running)
     await add(ann, org, bob)
-    assert await shown(ann, org, bob) == (False, True, False)
+    assert await management_of(ann, org, bob) == (False, True, False)
     refused(await reset(ann, org, bob), 403, "not_managed")
     refused(await deactivate(ann, org, bob), 403, "not_managed")
     assert not await is_managed(bob, org)
@@ -124,7 +124,7 @@ async def test_redeeming_with_consent(running: Running) -> None:
     ann, org, bob = await house(running)
     await redeem(ann, org, bob)
     assert await is_managed(bob, org)
-    assert await shown(ann, org, bob) == (True, True, True)
+    assert await management_of(ann, org, bob) == (True, True, True)
     [entry] = await audited(running, "organization.member_added", id_of(bob))
     assert entry.after_state is not None and entry.after_state["managed"] is True
     assert (await reset(ann, org, bob)).status == 200
@@ -138,10 +138,10 @@ async def test_accepting_and_taking_back(running: Running) -> None:
     assert first.status == 200
     assert first.json()["organization_id"] == org
     assert (await accept(bob, org)).json() == first.json()
-    assert await shown(ann, org, bob) == (True, True, True)
+    assert await management_of(ann, org, bob) == (True, True, True)
     assert (await withdraw(bob, org)).status == 204
     assert (await withdraw(bob, org)).status == 204
-    assert await shown(ann, org, bob) == (False, True, False)
+    assert await management_of(ann, org, bob) == (False, True, False)
     refused(await reset(ann, org, bob), 403, "not_managed")
     for action, before, after in (("accepted", False, True), ("withdrawn", True, False)):
         [entry] = await audited(running, f"organization.management_{action}", id_of(bob))
@@ -162,7 +162,9 @@ async def test_nobody_accepts_for_another(running: Running) -> None:
         refused(answer, 403, "not_a_member")
     assert len({answer.body for answer in answers}) == 1
     assert (await accept(ann, org)).status == 200
-    assert await shown(ann, org, bob) == (False, True, False), "the owner's consent is the owner's own"
+    assert await management_of(ann, org, bob) == (False, True, False), (
+        "the owner's consent is the owner's own"
+    )
     service = Actor(running, running.platform.resource(TOKENS).mint_service("tests", 1))
     refused(await accept(service, org), 403, "not_a_member")
     refused(await accept(running.anonymous, org), 401)

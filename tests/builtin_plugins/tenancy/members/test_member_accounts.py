@@ -51,8 +51,8 @@ async def is_signed_in(actor: Actor) -> bool:
 
 async def hint(by: Actor, org: int, whom: Actor) -> bool:
     answer = await by.get(f"/v1/organizations/{org}/members?q={whom.user['username']}")
-    [found] = answer.json()["items"]
-    return bool(found["resettable_by_caller"])
+    [record] = answer.json()["items"]
+    return bool(record["resettable_by_caller"])
 
 
 class TestReset:

@@ -36,7 +36,7 @@ async def create(actor: Actor, **fields: Any) -> Reply:
     return await actor.post(ORGS, json={"name": slug.title(), "slug": slug, **fields})
 
 
-async def made(actor: Actor, **fields: Any) -> dict[str, Any]:
+async def new_organization(actor: Actor, **fields: Any) -> dict[str, Any]:
     answer = await create(actor, **fields)
     assert answer.status == 201, answer.body
     return dict(answer.json())
@@ -53,7 +53,7 @@ class TestCreate:
         """The caller owns it and administers its default team; the slug is lowered."""
         root = await somebody(running, role="admin")
         slug = fresh("Acme-Corp")
-        record = await made(root, name="  Acme Corp ", slug=slug)
+        record = await new_organization(root, name="  Acme Corp ", slug=slug)
         assert record.pop("created_at").endswith(("Z", "+00:00"))
         team_id, org_id = record.pop("default_team_id"), record.pop("id")
         assert record == {
@@ -74,7 +74,7 @@ class TestCreate:
     async def test_for_another_owner(self, running: Running) -> None:
         """The owner that is named gets it; the administrator who made it is not in it."""
         root, ann = await somebody(running, role="admin"), await somebody(running)
-        org = await made(root, owner_user_id=id_of(ann))
+        org = await new_organization(root, owner_user_id=id_of(ann))
         assert (await ann.get(f"{ORGS}/{org['id']}/members")).json()["total"] == 1
         assert (await root.get(f"{ORGS}/mine")).json() == []
 
@@ -82,7 +82,10 @@ class TestCreate:
         """Organizations may be called alike, teams may not: the second default team has another name."""
         root = await somebody(running, role="admin")
         name = fresh("Twins")
-        first, second = await made(root, name=name), await made(root, name=name.upper())
+        first, second = (
+            await new_organization(root, name=name),
+            await new_organization(root, name=name.upper()),
+        )
         names = await running.platform.database.read(
             lambda session: [
                 session.scalar(select(Team.name).where(Team.id == one["default_team_id"]))
@@ -125,7 +128,7 @@ class TestCreate:
             answer = await create(ann, parent_id=parent)
             refused(answer, 403)
         assert (await create(ann, parent_id=foreign)).body == answer.body
-        below = await made(ann, parent_id=home)
+        below = await new_organization(ann, parent_id=home)
         assert below["parent_id"] == home
         assert (await create(await somebody(running, platform_admin=True))).status == 201
         refused(await create(running.anonymous), 401)
@@ -133,7 +136,7 @@ class TestCreate:
     async def test_slug_taken(self, running: Running) -> None:
         """A second organization with a slug is refused, whatever its case."""
         root = await somebody(running, role="admin")
-        org = await made(root)
+        org = await new_organization(root)
         refused(await create(root, slug=org["slug"].upper()), 409, "slug_taken")
 
     async def test_slug_claimed_at_once(self, running: Running) -> None:
@@ -150,8 +153,8 @@ class TestCreate:
         """The tree has a bound, and the refusal names the setting."""
         running = await start_platform("tenancy", env={"PLATFORM_TENANCY_MAX_TREE_DEPTH": "2"})
         root = await somebody(running, role="admin")
-        top = await made(root)
-        middle = await made(root, parent_id=top["id"])
+        top = await new_organization(root)
+        middle = await new_organization(root, parent_id=top["id"])
         answer = await create(root, parent_id=middle["id"])
         refused(answer, 409, "too_deep")
         assert "PLATFORM_TENANCY_MAX_TREE_DEPTH" in answer.detail

@@ -12,9 +12,9 @@ from kernel.sdk import Unit
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.roles_support import (
     assign,
+    created_record,
     groups_of,
     keys_of,
-    made,
     make_group,
     make_role,
     nest,
@@ -47,7 +47,7 @@ async def owned(running: Running) -> tuple[Actor, int]:
 async def chain(actor: Actor, org: int, length: int) -> list[int]:
     ids = [(await make_group(actor, org))["id"] for _ in range(length)]
     for outer, inner in pairwise(ids):
-        made(await nest(actor, org, outer, inner))
+        created_record(await nest(actor, org, outer, inner))
     return ids
 
 
@@ -56,7 +56,7 @@ async def test_record(running: Running) -> None:
     ann, org = await owned(running)
     inner = await make_group(ann, org, AUDIT, name="Inner")
     body = {"name": " Outer ", "description": "All", "permissions": [SETTINGS, MEMBERS, MEMBERS]}
-    group = made(await ann.post(groups_of(org), json=body))
+    group = created_record(await ann.post(groups_of(org), json=body))
     assert group == {
         "id": group["id"],
         "organization_id": org,
@@ -67,7 +67,7 @@ async def test_record(running: Running) -> None:
         "inherited_from": None,
         "created_at": group["created_at"],
     }
-    nested = made(await nest(ann, org, group["id"], inner["id"]))
+    nested = created_record(await nest(ann, org, group["id"], inner["id"]))
     assert nested == {**group, "children": [{"id": inner["id"], "name": "Inner"}]}
     assert (await ann.get(groups_of(org, group["id"]))).json() == nested
     page = (await ann.get(groups_of(org, group["id"], "/children"))).json()
@@ -134,8 +134,8 @@ async def test_depth(running: Running) -> None:
     ann, org = await owned(running)
     upper, lower = await chain(ann, org, 5), await chain(ann, org, 4)
     refused(await nest(ann, org, upper[-1], lower[0]), 409, "groups_too_deep")
-    made(await nest(ann, org, upper[-1], lower[1]))
-    made(await nest(ann, org, upper[3], lower[0]))
+    created_record(await nest(ann, org, upper[-1], lower[1]))
+    created_record(await nest(ann, org, upper[3], lower[0]))
     refused(await nest(ann, org, (await make_group(ann, org))["id"], upper[0]), 409, "groups_too_deep")
     refused(await nest(ann, org, lower[-1], (await make_group(ann, org))["id"]), 409, "groups_too_deep")
 
@@ -155,7 +155,7 @@ async def test_limits(running: Running) -> None:
         unit.session.add_all(GroupChild(group_id=outer["id"], child_group_id=one.id) for one in groups[:49])
 
     await running.platform.database.write(fill)
-    made(await nest(ann, org, outer["id"], groups[49].id))
+    created_record(await nest(ann, org, outer["id"], groups[49].id))
     refused(await nest(ann, org, outer["id"], groups[50].id), 409, "limit_reached")
     await make_group(ann, org)
     refused(await ann.post(groups_of(org), json={"name": "one more"}), 409, "limit_reached")
@@ -177,7 +177,7 @@ async def test_places(running: Running) -> None:
     org = await make_org(running, parent=top)
     below = await make_org(running, parent=org)
     above, here, under = [await make_group(ann, one, AUDIT) for one in (top, org, below)]
-    made(await nest(ann, org, here["id"], above["id"]))
+    created_record(await nest(ann, org, here["id"], above["id"]))
     for child in (under["id"], UNKNOWN):
         refused(await nest(ann, org, here["id"], child), 404, "permission_group_not_found")
     for answer in (

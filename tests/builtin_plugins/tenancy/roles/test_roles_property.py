@@ -78,7 +78,7 @@ class World:
     members: dict[tuple[int, int], tuple[str, bool]]
     groups: list[Group]
     roles: list[CustomRole]
-    given: dict[tuple[int, int, int], bool]
+    assignments: dict[tuple[int, int, int], bool]
     orgs: list[int] = field(default_factory=list)
     users: list[Actor] = field(default_factory=list)
     group_ids: list[int] = field(default_factory=list)
@@ -95,27 +95,27 @@ class World:
 
     def held_by_role(self, role: int) -> set[tuple[str, int | None]]:
         """Keys with the group that holds each, or None for the role's own."""
-        found: set[tuple[str, int | None]] = {(key, None) for key in self.roles[role].keys}
+        pairs: set[tuple[str, int | None]] = {(key, None) for key in self.roles[role].keys}
         for group in self.roles[role].groups:
-            found |= set(self.held_by_group(group))
-        return found
+            pairs |= set(self.held_by_group(group))
+        return pairs
 
     def effective(self, org: int, user: int) -> set[Entry]:
         """Keys with role, group and organization above, by their ids on the platform."""
-        found: set[Entry] = set()
+        entries: set[Entry] = set()
         for place in self.lineage(org):
             org_role, suspended = self.members.get((place, user), ("", True))
             if suspended:
                 continue
             via = None if place == org else self.orgs[place]
             if via is None or org_role != "member":
-                found |= {(key, BUILTIN_IDS[org_role], None, via) for key in BUILTIN[org_role]}
+                entries |= {(key, BUILTIN_IDS[org_role], None, via) for key in BUILTIN[org_role]}
             for role, custom in enumerate(self.roles):
-                if custom.exists and self.given.get((place, user, role)) is False:
+                if custom.exists and self.assignments.get((place, user, role)) is False:
                     for key, group in self.held_by_role(role):
                         by = None if group is None else self.group_ids[group]
-                        found.add((key, self.role_ids[role], by, via))
-        return found
+                        entries.add((key, self.role_ids[role], by, via))
+        return entries
 
     def roles_holding(self, org: int, key: str) -> set[int]:
         """The custom roles usable in an organization that hold a key."""
@@ -124,7 +124,7 @@ class World:
             for number, role in enumerate(self.roles)
             if role.exists
             and role.org in self.lineage(org)
-            and key in {held for held, _ in self.held_by_role(number)}
+            and key in {role_key for role_key, _ in self.held_by_role(number)}
         }
 
 
@@ -150,7 +150,7 @@ def worlds(draw: st.DrawFn) -> World:
     for (org, user), (number, role) in product(members, enumerate(world.roles)):
         expired = draw(st.none() | st.booleans()) if role.org in world.lineage(org) else None
         if expired is not None:
-            world.given[org, user, number] = expired
+            world.assignments[org, user, number] = expired
     return world
 
 
@@ -208,13 +208,17 @@ async def build(running: Running, world: World) -> None:
             unit.session.add(row)
         for number, group in enumerate(world.groups):
             name = f"group-{number}"
-            made = PermissionGroup(organization_id=world.orgs[group.org], name=name, name_key=name)
-            unit.session.add(made)
+            group_row = PermissionGroup(organization_id=world.orgs[group.org], name=name, name_key=name)
+            unit.session.add(group_row)
             unit.session.flush()
-            world.group_ids.append(made.id)
-            unit.session.add_all(GroupPermission(group_id=made.id, permission_key=key) for key in group.keys)
+            world.group_ids.append(group_row.id)
+            unit.session.add_all(
+                GroupPermission(group_id=group_row.id, permission_key=key) for key in group.keys
+            )
             children = [world.group_ids[child] for child in group.children]
-            unit.session.add_all(GroupChild(group_id=made.id, child_group_id=child) for child in children)
+            unit.session.add_all(
+                GroupChild(group_id=group_row.id, child_group_id=child) for child in children
+            )
         for number, role in enumerate(world.roles):
             name = f"role-{number}"
             custom = Role(organization_id=world.orgs[role.org], name=name, name_key=name)
@@ -224,7 +228,7 @@ async def build(running: Running, world: World) -> None:
             unit.session.add_all(RolePermission(role_id=custom.id, permission_key=key) for key in role.keys)
             groups = [world.group_ids[group] for group in role.groups]
             unit.session.add_all(RoleGroup(role_id=custom.id, group_id=group) for group in groups)
-        for (org, user, number), expired in world.given.items():
+        for (org, user, number), expired in world.assignments.items():
             unit.session.add(
                 RoleAssignment(
                     organization_id=world.orgs[org],
@@ -251,13 +255,13 @@ async def compare(root: Actor, world: World) -> None:
             continue
         entries = answer.json()["permissions"]
         names = ("permission_key", "role_id", "permission_group_id", "via_ancestor_organization_id")
-        found = [tuple(one[name] for name in names) for one in entries]
-        wanted = {*KEYS, "org.view"}
-        assert sorted((one for one in found if one[0] in wanted), key=str) == sorted(expected, key=str)
-        told = (await ask_effective(root, place, actor, PUBLISH.key)).json()["explanation"]
-        assert told["held"] == (PUBLISH.key in {entry[0] for entry in expected})
-        if not told["held"]:
-            remedies = {one["role_id"] for one in told["would_grant"]}
+        rows = [tuple(one[name] for name in names) for one in entries]
+        keys = {*KEYS, "org.view"}
+        assert sorted((one for one in rows if one[0] in keys), key=str) == sorted(expected, key=str)
+        explanation = (await ask_effective(root, place, actor, PUBLISH.key)).json()["explanation"]
+        assert explanation["held"] == (PUBLISH.key in {entry[0] for entry in expected})
+        if not explanation["held"]:
+            remedies = {one["role_id"] for one in explanation["would_grant"]}
             assert remedies == {1} | world.roles_holding(org, PUBLISH.key)
 
 
@@ -306,11 +310,11 @@ async def give_or_take(root: Actor, world: World, data: st.DataObject) -> None:
         return
     org, user = data.draw(st.sampled_from(places))
     place, actor = world.orgs[org], world.users[user]
-    if world.given.get((org, user, number)) is False:
-        del world.given[org, user, number]
+    if world.assignments.get((org, user, number)) is False:
+        del world.assignments[org, user, number]
         answer = await root.delete(given_to(place, actor, world.role_ids[number]))
     else:
-        world.given[org, user, number] = False
+        world.assignments[org, user, number] = False
         answer = await root.post(given_to(place, actor), json={"role_id": world.role_ids[number]})
     assert answer.status in (200, 201, 204), answer.body
 

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def roster(actor: Actor, team_id: int) -> dict[int, str]:
     """The members of a team with their roles, over HTTP."""
-    shown = (await actor.get(f"/v1/teams/{team_id}")).json()
-    assert shown["member_count"] == len(shown["members"])
-    return {one["user_id"]: one["team_role"] for one in shown["members"]}
+    team = (await actor.get(f"/v1/teams/{team_id}")).json()
+    assert team["member_count"] == len(team["members"])
+    return {one["user_id"]: one["team_role"] for one in team["members"]}
 
 
 async def deactivate(running: Running, actor: Actor) -> None:

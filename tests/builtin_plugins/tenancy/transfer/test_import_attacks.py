@@ -41,9 +41,9 @@ async def rows(running: Running) -> list[int]:
 async def refused_whole(home: Home, sent: Any, **options: Any) -> dict[str, str]:
     """Hold a bundle to be refused with 422, without a trace; returns the problems by their places."""
     before = await rows(home.running)
-    found = problems(await home.send(sent, **options))
+    problems_by_place = problems(await home.send(sent, **options))
     assert await rows(home.running) == before
-    return found
+    return problems_by_place
 
 
 def base(**fields: Any) -> dict[str, Any]:
