@@ -22,7 +22,8 @@ from kernel.sdk.outgoing import DestinationRefused
 
 ABSENT: Final = (404, 410)
 """Statuses of what is not there, rather than can't be had now."""
-_BUSY: Final = (429, 503)
+BUSY: Final = (429, 503)
+"""Statuses of a server that wants to be asked again later."""
 _TRIES, _SHORT_WAIT = 3, 5.0
 """How often, and for how many seconds, to wait here: after a longer wait, the listing begins again."""
 _WAIT, _LONGEST_WAIT = 30.0, 24 * 3600.0
@@ -49,7 +50,7 @@ async def call_server(
             raise SourceMisplaced(str(error)) from None
         except OutgoingError as error:
             raise SourceUnreachable(str(error)) from None
-        if reply.status not in _BUSY:
+        if reply.status not in BUSY:
             return reply
         if is_one_of_many and reply.status == 503 and hdrs.RETRY_AFTER not in reply.headers:
             return reply

@@ -224,6 +224,36 @@ async def test_only_what_gives_the_content_counts(source: GuardedDrive, google: 
     assert all(not one.people for one in (await source.directory()).groups)
 
 
+@pytest.mark.parametrize("how", ["", "batch quota"])
+async def test_files_of_a_shared_drive_are_asked_together(running: Running, how: str) -> None:
+    """A hundred in one request; what is throttled among them is sent again, the rest is not."""
+    google, people = FakeGoogle("0Shared"), [user("ann@b.org", displayName="Änn"), user("bob@b.org")]
+    files = [google.add(f"{number}.txt", permissions=people[: number % 3]) for number in range(130)]
+    google.spoil = how
+    async with (
+        served_by(google.handle) as url,
+        opened_at(running.platform, url, google) as source,
+    ):
+        guarded = cast("GuardedDrive", source)
+        await guarded.rights_mark()
+        items = [one async for one in source.documents(None) if isinstance(one, SourceItem)]
+        grants = await guarded.grants(items)
+        names = {one.name for one in (await guarded.directory()).people}
+    assert sorted(google.batches) == ([30, 100] if not how else [1, 1, 30, 100])
+    given = {one: len(grant.people) for one, grant in grants.items()}
+    assert given == {file.id: number % 3 for number, file in enumerate(files)}
+    assert names == {"Änn", "bob"}
+
+
+async def test_a_batch_that_is_not_answered_counts_nothing(running: Running) -> None:
+    google = FakeGoogle("0Shared")
+    google.add("a.txt", permissions=[user("ann@b.org")])
+    google.spoil = "batch cut"
+    async with served_by(google.handle) as url, opened_at(running.platform, url, google) as source:
+        with pytest.raises(ListingIncomplete):
+            await cast("GuardedDrive", source).rights_mark()
+
+
 async def test_permissions_that_the_account_may_not_see_close(running: Running) -> None:
     google = FakeGoogle()
     google.add("a.txt", permissions=[user("ann@b.org")], can_share=False)

@@ -23,6 +23,7 @@ from builtin_plugins.sources.api import (
     SourceItem,
     SourceMisplaced,
     SourceSetup,
+    SourceThrottled,
 )
 from builtin_plugins.sources.conformance import SourceWorld
 from builtin_plugins.sources.conformance_rights import (
@@ -320,6 +321,39 @@ async def test_permissions_that_are_refused_close(source: GuardedLibraries, grap
     graph.add("a.txt", permissions=[user(ANN)], is_hidden=True)
     graph.add("b.txt", permissions=[user(ANN)])
     assert await grants_of(source) == {"Documents/b.txt": SourceGrant([ANN], [])}
+
+
+@pytest.mark.parametrize("how", ["", "batch busy"])
+async def test_files_are_asked_together(source: GuardedLibraries, graph: FakeGraph, how: str) -> None:
+    """Twenty in one request; what is throttled among them is sent again, the rest is not."""
+    for number in range(45):
+        graph.add(f"{number}.txt", permissions=[user(ANN), user(BOB)][: number % 3], is_hidden=number == 7)
+    graph.spoil, graph.most = how, 100
+    grants = await grants_of(source)
+    assert sorted(graph.batches) == ([5, 20, 20] if not how else [1, 1, 1, 5, 20, 20])
+    assert "Documents/7.txt" not in grants
+    given = {path: len(grant.people) for path, grant in grants.items()}
+    expected = {f"Documents/{number}.txt": number % 3 for number in range(45) if number != 7}
+    assert given == expected
+
+
+async def test_long_lists_of_permissions_have_pages(source: GuardedLibraries, graph: FakeGraph) -> None:
+    graph.add("a.txt", permissions=[user(one) for one in (ANN, BOB, CLEO)])
+    graph.most = 2
+    assert await grants_of(source) == {"Documents/a.txt": SourceGrant([ANN, BOB, CLEO], [])}
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"), [("batch full", SourceThrottled), ("batch cut", ListingIncomplete)]
+)
+async def test_a_batch_that_is_not_answered_counts_nothing(
+    source: GuardedLibraries, graph: FakeGraph, how: str, fault: type[Exception]
+) -> None:
+    graph.add("a.txt", permissions=[user(ANN)])
+    graph.spoil = how
+    with pytest.raises(fault) as raised:
+        await source.rights_mark()
+    assert getattr(raised.value, "seconds", 600) == 600
 
 
 async def test_only_what_has_changed_is_listed(source: GuardedLibraries, graph: FakeGraph) -> None:
