@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, StringConstraints
 
@@ -42,17 +43,26 @@ class SourceKindsOut(BaseModel):
     refused: dict[str, str] = Field(description="Why a kind that a plugin brings can't be used.")
 
 
-class SourceTest(Body):
-    """Settings to try before they are saved."""
-
-    model_config = example(kind="folder", settings={"path": "/srv/policies"})
+class SourceDescription(Body):
+    """What a source is, and what of it becomes documents."""
 
     kind: Annotated[str, Field(max_length=50)]
     settings: dict[str, Any] = Field(default_factory=dict, description=_SETTINGS)
     secret: Credential = Field(None, description="Its credential, if the kind takes one.")
+    filters: SourceFilters = Field(default_factory=SourceFilters)
 
 
-class SourceCreate(SourceTest):
+class SourceTest(SourceDescription):
+    """Settings to try before they are saved."""
+
+    model_config = example(kind="folder", settings={"path": "/srv/policies"})
+
+    source_id: UUID | None = Field(
+        None, description="The source that is to have them: its credential is used if none is sent."
+    )
+
+
+class SourceCreate(SourceDescription):
     """A new source of a knowledge base."""
 
     model_config = example(
@@ -60,7 +70,6 @@ class SourceCreate(SourceTest):
     )
 
     name: SourceName
-    filters: SourceFilters = Field(default_factory=SourceFilters)
     schedule: Schedule = Field(None, description=_SCHEDULE)
     rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
 
