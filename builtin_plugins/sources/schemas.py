@@ -122,7 +122,9 @@ class SourceRunOut(BaseModel):
     added: int
     changed: int
     moved: int
-    gone: int = Field(description="Deleted; with `needs_confirmation`, those that would be.")
+    gone: int = Field(
+        description="Deleted; with `needs_confirmation` or `superseded`, those that would have been."
+    )
     skipped: int = Field(description="Left out, by a filter or because they are no documents.")
     failed: int
     fetched_bytes: int
@@ -145,7 +147,7 @@ class SourceOut(BaseModel):
     is_leaving: bool = Field(description="Whether it is being removed.")
     next_at: datetime | None
     created_at: datetime
-    last_run: SourceRunOut | None
+    last_run: SourceRunOut | None = Field(description="The last one that was no dry run.")
     missing: int | None = Field(description="Documents that a run would delete that waits to be confirmed.")
     items: dict[str, int] = Field(description="Its items by state.")
     is_guarded: bool = Field(description="Whether its documents have the readers that they have there.")
@@ -207,6 +209,7 @@ class OriginOut(BaseModel):
     """Where a document comes from."""
 
     source: str
+    source_id: str
     kind: str
     path: str
     link: str | None

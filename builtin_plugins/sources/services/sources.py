@@ -266,7 +266,7 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
     session.flush()
     counted = select(ItemRecord.state, func.count()).where(ItemRecord.source_id == row.id)
     items = dict(session.execute(counted.group_by(ItemRecord.state)).all())
-    latest = select(RunRecord).where(RunRecord.source_id == row.id)
+    latest = select(RunRecord).where(RunRecord.source_id == row.id, ~RunRecord.is_dry)
     last = session.scalar(latest.order_by(RunRecord.started_at.desc(), RunRecord.id).limit(1))
     asking = (RunRecord.source_id == row.id) & (RunRecord.state == "needs_confirmation")
     return SourceOut(
