@@ -445,7 +445,17 @@ async def test_a_wrong_secret_says_why(running: Running, graph: FakeGraph) -> No
             await listed(source)
 
 
-@pytest.mark.parametrize("fields", [{}, {"site": SITE, "user": "ann@b.org"}, {"site": "http://b.org"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"site": SITE, "user": "ann@b.org"},
+        {"site": "http://b.org"},
+        {"site": "https://:word@b.org"},
+        {"site": SITE, "server": "https://b.org?a=b"},
+        {"site": SITE, "server": ""},
+    ],
+)
 async def test_settings_name_one_place(fields: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         SharepointSettings(tenant="b.org", client_id="app", **fields)
