@@ -29,7 +29,7 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
 )
 from builtin_plugins.sources.conformance import SourceWorld, read_item
-from builtin_plugins.sources.conformance_rights import GuardedConformance, GuardedWorld
+from builtin_plugins.sources.conformance_rights import GuardedConformance
 from kernel.sdk import Platform
 from kernel.testing import Running, platforms
 from tests.fakes.google_drive import (
@@ -41,6 +41,7 @@ from tests.fakes.google_drive import (
     key_file,
     user_file,
 )
+from tests.fakes.spoilt_world import SpoiltWorld
 from tests.fakes.website import served_by
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -70,13 +71,14 @@ def user(email: str, **fields: Any) -> dict[str, Any]:
     return {"id": f"p-{name}", "type": "user", "emailAddress": email, "displayName": name, **fields}
 
 
-class DriveWorld(GuardedWorld):
+class DriveWorld(SpoiltWorld):
     """A drive with folders."""
 
     people = ("ann@example.org", "bob@example.org", "cleo@example.org")
     groups = ("staff@example.org", "board@example.org")
 
     def __init__(self, platform: Platform, url: str, google: FakeGoogle) -> None:
+        super().__init__(google)
         self._platform, self._url, self._google = platform, url, google
         google.members = {one: [] for one in self.groups}
 
@@ -130,37 +132,19 @@ class DriveWorld(GuardedWorld):
             {"id": one, "email": one, "type": "USER", "status": "ACTIVE"} for one in people
         ]
 
-    @asynccontextmanager
-    async def _spoilt(self, how: str) -> AsyncIterator[None]:
-        self._google.spoil = how
-        try:
-            yield
-        finally:
-            self._google.spoil = ""
-
-    def cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("cut")
-
     def shortened(self) -> AbstractAsyncContextManager[object]:
         self._google.add("a folder", type=FOLDER)  # so that everything is listed
-        return self._spoilt("short")
-
-    def throttled(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("busy")
-
-    def repeated(self) -> AbstractAsyncContextManager[object]:
-        self._google.most = 3
-        return self._spoilt("repeated")
+        return self.spoilt("short")
 
     @asynccontextmanager
     async def expired(self) -> AsyncIterator[None]:
         self._google.token, token = "another", self._google.token
-        async with self._spoilt("expired"):
+        async with self.spoilt("expired"):
             yield
         self._google.token = token
 
     def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("rights" if self._google.drive else "cut")
+        return self.spoilt("rights" if self._google.drive else "cut")
 
 
 class TestDrive(GuardedConformance):

@@ -34,6 +34,7 @@ from builtin_plugins.sources.conformance_rights import (
 from kernel.sdk import Platform
 from kernel.testing import Running, platforms
 from tests.fakes.microsoft_graph import FakeGraph, GraphFile
+from tests.fakes.spoilt_world import SpoiltWorld
 from tests.fakes.website import served_by
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -91,13 +92,14 @@ def opened_at(
     return open_sharepoint(SourceSetup(platform, "one", SharepointSettings(**given), SecretStr(secret)))
 
 
-class GraphWorld(GuardedWorld):
+class GraphWorld(SpoiltWorld):
     """A library with folders; everybody in the organization is a group, which only a table explains."""
 
     people = (ANN, BOB, CLEO)
     groups = (STAFF, BOARD)
 
     def __init__(self, platform: Platform, url: str, graph: FakeGraph) -> None:
+        super().__init__(graph)
         self._platform, self._url, self._graph = platform, url, graph
         graph.members = {one: [] for one in self.groups}
 
@@ -146,37 +148,16 @@ class GraphWorld(GuardedWorld):
     async def set_group(self, group: str, people: tuple[str, ...]) -> None:
         self._graph.members[group] = [member(one) for one in people]
 
-    @asynccontextmanager
-    async def _spoilt(self, how: str) -> AsyncIterator[None]:
-        self._graph.spoil = how
-        try:
-            yield
-        finally:
-            self._graph.spoil = ""
-
-    def cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("cut")
-
     def shortened(self) -> AbstractAsyncContextManager[object]:
         self._graph.add("a folder", is_folder=True)  # so that everything is listed
-        return self._spoilt("short")
-
-    def throttled(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("busy")
-
-    def repeated(self) -> AbstractAsyncContextManager[object]:
-        self._graph.most = 3
-        return self._spoilt("repeated")
+        return self.spoilt("short")
 
     @asynccontextmanager
     async def expired(self) -> AsyncIterator[None]:
         self._graph.token, token = "another", self._graph.token
-        async with self._spoilt("expired"):
+        async with self.spoilt("expired"):
             yield
         self._graph.token = token
-
-    def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("rights")
 
 
 class TestSharepoint(GuardedConformance):
