@@ -191,12 +191,14 @@ class PluginDocument:
     `key` begins with the plugin's name and a colon, and has at most 200 characters; within its knowledge
     base, it stands for this document as long as there is one. `readers` are those of all its versions and of
     what comes out of it, from the moment it is stored; None: everybody who sees the knowledge base.
+    `metadata` is what `describe_document` would say of it, stored with it; None says nothing.
     """
 
     key: str
     filename: str
     content: AsyncIterator[bytes]
     readers: DocumentReaders | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

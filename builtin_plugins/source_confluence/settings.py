@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from yarl import URL
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-
-def _address(value: str) -> str:
-    url = URL(value)
-    if url.user or url.password:
-        raise ValueError("the address must hold no user or token; give them in their own fields")
-    if url.scheme not in ("http", "https") or not url.host or url.query_string or url.fragment:
-        raise ValueError("expected an address such as https://example.atlassian.net/wiki")
-    return value.rstrip("/")
-
+from builtin_plugins.sources.api import address_of
 
 SpaceKey: TypeAlias = Annotated[
     str, StringConstraints(strip_whitespace=True, pattern=r"^~?[A-Za-z0-9._:-]{1,255}$")
@@ -27,7 +18,7 @@ class ConfluenceSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    url: Annotated[str, AfterValidator(_address)] = Field(
+    url: Annotated[str, address_of("https://example.atlassian.net/wiki", has_path=True)] = Field(
         ...,
         title="Address",
         min_length=1,

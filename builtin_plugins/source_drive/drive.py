@@ -10,12 +10,11 @@ from builtin_plugins.source_drive.files import EXPORTS, FOLDER, DriveApi, DriveF
 from builtin_plugins.source_drive.settings import DriveSettings
 from builtin_plugins.sources.api import (
     GoneItem,
-    ItemFault,
-    ItemVanished,
     Listing,
     ListingEnd,
     SourceItem,
     SourceMisplaced,
+    as_listed,
 )
 
 _DEPTH: Final = 200
@@ -83,18 +82,11 @@ class DriveSource:
         """The bytes of a file, Google's own documents in Office's formats. Raises ItemFault, SourceFault."""
         kind, _, _ = item.etag.partition(" ")
         async with self.api.api.content(self.api.content(item.identity, kind), _LASTING) as pieces:
-            yield self._as_listed(item, pieces)
+            yield as_listed(pieces, item, self._etag_of) if self.is_exact else pieces
 
-    async def _as_listed(self, item: SourceItem, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for piece in pieces:
-            yield piece
-        if not self.is_exact:
-            return
-        now = await self.api.state(item.identity)
-        if now is None:
-            raise ItemVanished("It was deleted since it was listed")
-        if now.etag != item.etag:
-            raise ItemFault("It was changed since it was listed")
+    async def _etag_of(self, file: str) -> str | None:
+        now = await self.api.state(file)
+        return None if now is None else now.etag
 
 
 def _is_of_file(change: Mapping[str, Any]) -> bool:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from yarl import URL
 
+from builtin_plugins.source_drive.batch import MOST_CALLS, send_batch
 from builtin_plugins.source_drive.settings import GOOGLE, DriveSettings
-from builtin_plugins.sources.api import JsonApi, ListingIncomplete, SourceMisplaced, entries_of
+from builtin_plugins.sources.api import (
+    JsonApi,
+    ListingIncomplete,
+    SourceMisplaced,
+    entries_of,
+    lists_together,
+)
 
 FOLDER: Final = "application/vnd.google-apps.folder"
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
@@ -94,6 +102,7 @@ class DriveApi:
         self._changes = URL(settings.server) / "drive/v3/changes"
         admin = "https://admin.googleapis.com" if settings.server == GOOGLE else settings.server
         self._groups = URL(admin) / "admin/directory/v1/groups"
+        self._batches = URL(settings.server) / "batch/drive/v3"
         self._drive = settings.shared_drive
 
     async def files(self, *, only_folders: bool = False, rights: bool = False) -> AsyncGenerator[DriveFile]:
@@ -145,12 +154,13 @@ class DriveApi:
             raise ListingIncomplete("Drive's list of changes breaks off")
         return found, str(last["newStartPageToken"])
 
-    async def permissions(self, file: str) -> list[Mapping[str, Any]]:
-        """Those of one file. Raises RouteRefused, RouteAbsent, SourceFault."""
+    async def permissions(self, files: Sequence[str]) -> list[list[Mapping[str, Any]] | None]:
+        """Those of each file; None if they are refused or the file is gone. Raises SourceFault."""
         fields = f"nextPageToken,permissions({_PERMISSION})"
         query = {"supportsAllDrives": "true", "pageSize": "100", "fields": fields}
-        url = (self._files / file / "permissions").with_query(query)
-        return [one async for one in entries_of(self.api, url, "permissions", _following)]
+        urls = [(self._files / one / "permissions").with_query(query) for one in files]
+        send = partial(send_batch, self.api, self._batches)
+        return await lists_together(self.api, urls, "permissions", _following, send, MOST_CALLS)
 
     async def members(self, group: str) -> list[Mapping[str, Any]]:
         """Who is in a group, also by way of others. Raises RouteRefused, RouteAbsent, SourceFault."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -20,13 +19,12 @@ from builtin_plugins.sources.api import (
 )
 from kernel.sdk import utc_now
 
-_AT_ONCE: Final = 8
 _LINK: Final = "link"
 """Whoever has a link: nobody here, until the table of counterparts says who that is."""
 
 
 class GuardedDrive(WholeReading, DriveSource):
-    """Files of shared drives are asked one by one: listings do not have their permissions."""
+    """Files of shared drives are asked for their permissions, which listings do not have."""
 
     def __init__(self, api: DriveApi, settings: DriveSettings) -> None:
         super().__init__(api, settings)
@@ -40,30 +38,17 @@ class GuardedDrive(WholeReading, DriveSource):
         wanted = [
             one for one in files.values() if one.type != FOLDER and self.path_of(one, files) is not None
         ]
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            found = await asyncio.gather(*(self._permissions(one) for one in some))
-            for file, permissions in zip(some, found, strict=True):
-                if permissions is not None:
-                    reading.grants[file.id] = _grant(reading, permissions)
+        listed = {one.id: _listed(one) for one in wanted}
+        unknown = [one.id for one in wanted if listed[one.id] is None and _may_be_asked(one)]
+        asked = await self.api.permissions(unknown)
+        for file, permissions in {**listed, **dict(zip(unknown, asked, strict=True))}.items():
+            if permissions is not None:  # otherwise, the account may not see them
+                reading.grants[file] = _grant(reading, permissions)
         if self._asks_for_groups:
             for group in sorted({one for grant in reading.grants.values() for one in grant.groups}):
                 if "@" in group:
                     reading.members[group] = await self._members(reading, group)
         return reading
-
-    async def _permissions(self, file: DriveFile) -> Sequence[Mapping[str, Any]] | None:
-        """Those of a file; None if the account may not see them."""
-        listed = file.about.get("permissions")
-        if isinstance(listed, list) and not file.about.get("driveId"):
-            return listed
-        able = file.about.get("capabilities")
-        if not file.about.get("driveId") and isinstance(able, dict) and able.get("canShare") is False:
-            return None
-        try:
-            return await self.api.permissions(file.id)
-        except (RouteAbsent, RouteRefused):
-            return None
 
     async def _members(self, reading: RightsReading, group: str) -> frozenset[str]:
         try:
@@ -78,6 +63,18 @@ class GuardedDrive(WholeReading, DriveSource):
         for one in people:
             reading.people.setdefault(one, SourcePerson(one, one, one))
         return frozenset(people)
+
+
+def _listed(file: DriveFile) -> Sequence[Mapping[str, Any]] | None:
+    """The permissions with which a file was listed."""
+    listed = file.about.get("permissions")
+    return listed if isinstance(listed, list) and not file.about.get("driveId") else None
+
+
+def _may_be_asked(file: DriveFile) -> bool:
+    """Whether the account may see the permissions of a file: outside of shared drives, if it may share it."""
+    able = file.about.get("capabilities")
+    return bool(file.about.get("driveId")) or not isinstance(able, dict) or able.get("canShare") is not False
 
 
 def _grant(reading: RightsReading, permissions: Sequence[Mapping[str, Any]]) -> SourceGrant:

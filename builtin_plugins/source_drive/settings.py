@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from yarl import URL
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from builtin_plugins.sources.api import address_of
 
 GOOGLE: Final = "https://www.googleapis.com"
-
-
-def _address(value: str) -> str:
-    url = URL(value)
-    if url.scheme not in ("http", "https") or not url.host or url.user or url.password:
-        raise ValueError(f"expected an address such as {GOOGLE}")
-    if url.query_string or url.fragment or url.path.strip("/"):
-        raise ValueError("expected an address without a path")
-    return value.rstrip("/")
 
 
 class DriveSettings(BaseModel):
@@ -57,8 +49,12 @@ class DriveSettings(BaseModel):
         title="Ask who is in groups",
         description="With the Directory API; the account must be allowed to read groups.",
     )
-    server: Annotated[str, AfterValidator(_address)] = Field(
-        GOOGLE, title="Server", max_length=1000, description="Google's, unless a proxy answers for it."
+    server: Annotated[str, address_of(GOOGLE, has_path=False)] = Field(
+        GOOGLE,
+        title="Server",
+        min_length=1,
+        max_length=1000,
+        description="Google's, unless a proxy answers for it.",
     )
 
     @model_validator(mode="after")

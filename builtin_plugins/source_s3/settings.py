@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
-from yarl import URL
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.source_s3.readers import PrefixReaders
-
-
-def _endpoint(value: str) -> str:
-    url = URL(value)
-    if not value:
-        return value
-    if url.user or url.password or url.scheme not in ("http", "https") or not url.host:
-        raise ValueError("expected an address such as https://s3.example.org, without keys in it")
-    if url.query_string or url.fragment or url.path.strip("/"):
-        raise ValueError("expected an address without a path; the bucket has a field of its own")
-    return value.rstrip("/")
-
+from builtin_plugins.sources.api import address_of
 
 Line: TypeAlias = Annotated[str, StringConstraints(max_length=2_000)]
 _MOST_LINES: Final = 500
@@ -42,7 +30,7 @@ class S3SourceSettings(BaseModel):
         max_length=900,
         description="Only objects whose names begin with it, such as policies/; all when empty.",
     )
-    endpoint: Annotated[str, AfterValidator(_endpoint)] = Field(
+    endpoint: Annotated[str, address_of("https://s3.example.org", has_path=False)] = Field(
         "",
         title="Server",
         max_length=1000,

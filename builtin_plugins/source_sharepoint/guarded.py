@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from builtin_plugins.source_sharepoint.graph import GraphApi, GraphItem
+from builtin_plugins.source_sharepoint.graph import GraphApi
 from builtin_plugins.source_sharepoint.libraries import LibrarySource
 from builtin_plugins.sources.api import (
     RightsReading,
-    RouteAbsent,
     RouteRefused,
     SourceGrant,
     SourcePerson,
@@ -22,7 +20,6 @@ from kernel.sdk import utc_now
 
 _READING: Final = frozenset({"read", "write", "owner"})
 _EDITING: Final = frozenset({"write", "owner"})
-_AT_ONCE: Final = 8
 _ID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _DIRECTORY_GROUP: Final = re.compile(
     rf"c:0(?:o\.c\|federateddirectoryclaimprovider|t\.c\|tenant)\|({_ID})", re.IGNORECASE
@@ -33,7 +30,7 @@ _GUEST: Final = "#ext#"
 
 
 class GuardedLibraries(WholeReading, LibrarySource):
-    """Files are asked one by one: Graph gives no permissions in lists."""
+    """Each file is asked for its permissions, as Graph gives none in lists."""
 
     def __init__(self, api: GraphApi) -> None:
         super().__init__(api)
@@ -45,40 +42,18 @@ class GuardedLibraries(WholeReading, LibrarySource):
         for drive in await self.api.drives():
             items, _ = await self.all_items(drive)
             files = [one for one in items.values() if one.is_file]
-            for start in range(0, len(files), _AT_ONCE):
-                some = files[start : start + _AT_ONCE]
-                found = await asyncio.gather(*(self._permissions(one) for one in some))
-                for file, permissions in zip(some, found, strict=True):
-                    if permissions is not None:
-                        roles = _EDITING if file.is_draft else _READING
-                        grant = _grant(reading, directory_groups, permissions, roles)
-                        reading.grants[f"{drive.id}/{file.id}"] = grant
-        for group in sorted(directory_groups):
-            reading.members[group] = await self._members(reading, group)
+            for file, permissions in zip(files, await self.api.permissions(files), strict=True):
+                if permissions is not None:  # otherwise, the application may not see them
+                    roles = _EDITING if file.is_draft else _READING
+                    grant = _grant(reading, directory_groups, permissions, roles)
+                    reading.grants[f"{drive.id}/{file.id}"] = grant
+        groups = sorted(directory_groups)
+        for group, members in zip(groups, await self.api.members(groups), strict=True):
+            reading.members[group] = _members(reading, members or ())
         named = {person for grant in reading.grants.values() for person in grant.people}
         unknown = sorted(named - {one.id for one in reading.people.values() if one.email})
         await self._describe(reading, unknown)
         return reading
-
-    async def _permissions(self, file: GraphItem) -> Sequence[Mapping[str, Any]] | None:
-        """Those of a file; None if the application may not see them."""
-        try:
-            return await self.api.permissions(file)
-        except (RouteAbsent, RouteRefused):
-            return None
-
-    async def _members(self, reading: RightsReading, group: str) -> frozenset[str]:
-        """The people in a group; nobody if the application may not know."""
-        try:
-            members = await self.api.members(group)
-        except (RouteAbsent, RouteRefused):
-            return frozenset()
-        users = [
-            one for one in members if one.get("@odata.type") == "#microsoft.graph.user" and one.get("id")
-        ]
-        active = {str(one["id"]): _person(one) for one in users if _may_sign_in(one)}
-        reading.people |= active
-        return frozenset(active)
 
     async def _describe(self, reading: RightsReading, ids: Sequence[str]) -> None:
         """Ask for the addresses of people; they have none if the application may not know them.
@@ -93,6 +68,14 @@ class GuardedLibraries(WholeReading, LibrarySource):
         people = {str(one["id"]): one for one in users if one.get("id")}
         reading.people |= {number: _person(one) for number, one in people.items()}
         reading.withdraw({number for number, one in people.items() if not _may_sign_in(one)})
+
+
+def _members(reading: RightsReading, members: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The people in a group; nobody if the application may not know."""
+    users = [one for one in members if one.get("@odata.type") == _USER and one.get("id")]
+    active = {str(one["id"]): _person(one) for one in users if _may_sign_in(one)}
+    reading.people |= active
+    return frozenset(active)
 
 
 def _grant(

@@ -10,12 +10,11 @@ from typing import Final
 from builtin_plugins.source_sharepoint.graph import GraphApi, GraphDrive, GraphItem, folder_path
 from builtin_plugins.sources.api import (
     GoneItem,
-    ItemFault,
-    ItemVanished,
     Listing,
     ListingEnd,
     RouteAbsent,
     SourceItem,
+    as_listed,
 )
 
 _DEPTH: Final = 500
@@ -90,19 +89,12 @@ class LibrarySource:
         """The bytes of a file, from the address to which Graph leads. Raises ItemFault, SourceFault."""
         drive, _, number = item.identity.partition("/")
         async with self.api.api.content(self.api.content(drive, number)) as pieces:
-            yield self._as_listed(item, pieces)
+            yield as_listed(pieces, item, self._etag_of) if self.is_exact else pieces
 
-    async def _as_listed(self, item: SourceItem, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for piece in pieces:
-            yield piece
-        if not self.is_exact:
-            return
-        drive, _, number = item.identity.partition("/")
+    async def _etag_of(self, identity: str) -> str | None:
+        drive, _, number = identity.partition("/")
         now = await self.api.item(drive, number)
-        if now is None:
-            raise ItemVanished("It was deleted since it was listed")
-        if now.etag != item.etag:
-            raise ItemFault("It was changed since it was listed")
+        return None if now is None else now.etag
 
 
 def path_of(item: GraphItem, items: Mapping[str, GraphItem]) -> str:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from yarl import URL
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from builtin_plugins.sources.api import address_of
 
 _GRAPH: Final = "https://graph.microsoft.com"
 _SIGN_IN: Final = "https://login.microsoftonline.com"
-
-
-def _site(value: str) -> str:
-    url = URL(value)
-    if value and (url.scheme != "https" or not url.host or url.user or url.query_string or url.fragment):
-        raise ValueError("expected an address such as https://example.sharepoint.com/sites/team")
-    return value.rstrip("/")
-
-
-def _server(value: str) -> str:
-    url = URL(value)
-    if url.scheme not in ("http", "https") or not url.host or url.user or url.path.strip("/"):
-        raise ValueError(f"expected an address without a path, such as {_GRAPH}")
-    return value.rstrip("/")
+_SITE: Final = "https://example.sharepoint.com/sites/team"
+_Server: TypeAlias = Annotated[str, Field(min_length=1, max_length=1000), address_of(_GRAPH, has_path=False)]
 
 
 class SharepointSettings(BaseModel):
@@ -44,7 +33,7 @@ class SharepointSettings(BaseModel):
         pattern=r"^[A-Za-z0-9-]+$",
         description="Of the app registration whose client secret is the credential.",
     )
-    site: Annotated[str, AfterValidator(_site)] = Field(
+    site: Annotated[str, address_of(_SITE, has_path=True, schemes=("https",))] = Field(
         "",
         title="Site",
         max_length=1000,
@@ -68,12 +57,8 @@ class SharepointSettings(BaseModel):
         title="Who may read",
         description="Whoever may read a file there, or everybody who sees the knowledge base.",
     )
-    server: Annotated[str, AfterValidator(_server)] = Field(
-        _GRAPH, title="Server", max_length=1000, description="Another one in national clouds."
-    )
-    sign_in: Annotated[str, AfterValidator(_server)] = Field(
-        _SIGN_IN, title="Sign-in server", max_length=1000, description="Another one in national clouds."
-    )
+    server: _Server = Field(_GRAPH, title="Server", description="Another one in national clouds.")
+    sign_in: _Server = Field(_SIGN_IN, title="Sign-in server", description="Another one in national clouds.")
 
     @model_validator(mode="after")
     def _is_one_place(self) -> Self:

@@ -46,7 +46,8 @@ class WebdavSettings(BaseModel):
         title="E-mail domain",
         max_length=255,
         pattern=r"^[A-Za-z0-9.-]+$",
-        description="With it, the user ann of the server has the address ann@domain; only for `nextcloud`.",
+        description="With it, the user ann there has the address ann@domain; only if the "
+        "permissions there are read.",
     )
 
     @model_validator(mode="after")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from builtin_plugins.sources.addresses import address_of as address_of
+from builtin_plugins.sources.batches import BatchedAnswer as BatchedAnswer
+from builtin_plugins.sources.batches import lists_together as lists_together
 from builtin_plugins.sources.calling import ABSENT as ABSENT
+from builtin_plugins.sources.calling import as_listed as as_listed
 from builtin_plugins.sources.calling import call_server as call_server
 from builtin_plugins.sources.calling import clock_difference as clock_difference
 from builtin_plugins.sources.calling import item_pieces as item_pieces

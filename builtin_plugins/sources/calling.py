@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -13,6 +13,8 @@ from yarl import URL
 
 from builtin_plugins.sources.protocol import (
     ItemFault,
+    ItemVanished,
+    SourceItem,
     SourceMisplaced,
     SourceThrottled,
     SourceUnreachable,
@@ -22,7 +24,8 @@ from kernel.sdk.outgoing import DestinationRefused
 
 ABSENT: Final = (404, 410)
 """Statuses of what is not there, rather than can't be had now."""
-_BUSY: Final = (429, 503)
+BUSY: Final = (429, 503)
+"""Statuses of a server that wants to be asked again later."""
 _TRIES, _SHORT_WAIT = 3, 5.0
 """How often, and for how many seconds, to wait here: after a longer wait, the listing begins again."""
 _WAIT, _LONGEST_WAIT = 30.0, 24 * 3600.0
@@ -49,7 +52,7 @@ async def call_server(
             raise SourceMisplaced(str(error)) from None
         except OutgoingError as error:
             raise SourceUnreachable(str(error)) from None
-        if reply.status not in _BUSY:
+        if reply.status not in BUSY:
             return reply
         if is_one_of_many and reply.status == 503 and hdrs.RETRY_AFTER not in reply.headers:
             return reply
@@ -68,6 +71,22 @@ async def item_pieces(reply: OutgoingReply) -> AsyncIterator[bytes]:
             yield piece
     except OutgoingError as error:
         raise ItemFault(f"The server did not send all of it: {error}") from None
+
+
+async def as_listed(
+    pieces: AsyncIterator[bytes], item: SourceItem, etag_of: Callable[[str], Awaitable[str | None]]
+) -> AsyncIterator[bytes]:
+    """The body of an item that must still be the one that was listed when all of it has arrived.
+
+    `etag_of` asks for the etag that an identity has now; None if it is gone. Raises ItemFault, SourceFault.
+    """
+    async for piece in pieces:
+        yield piece
+    now = await etag_of(item.identity)
+    if now is None:
+        raise ItemVanished("It was deleted since it was listed")
+    if now != item.etag:
+        raise ItemFault("It was changed since it was listed")
 
 
 def clock_difference(reply: OutgoingReply) -> float | None:

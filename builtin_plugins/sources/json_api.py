@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from aiohttp import hdrs
 from yarl import URL
 
-from builtin_plugins.sources.calling import ABSENT, call_server, clock_difference, item_pieces
+from builtin_plugins.sources.calling import ABSENT, BUSY, call_server, clock_difference, item_pieces
 from builtin_plugins.sources.protocol import (
     CredentialRefused,
     ItemFault,
@@ -29,6 +29,7 @@ from kernel.sdk import CallLimits, OutgoingClient, OutgoingError, OutgoingReply
 _ANSWER: Final = CallLimits(total_seconds=120, silence_seconds=60, body_bytes=64 * 1024 * 1024)
 _CONTENT: Final = CallLimits(total_seconds=None, silence_seconds=60, body_bytes=2**40, redirects=5)
 _LONGEST_REASON: Final = 200
+_JSON: Final = "application/json"
 _ERROR_BYTES: Final = 64 * 1024
 _EMPTY_PAGES: Final = 500
 """How many pages in a row may be empty: servers that filter late answer some."""
@@ -70,30 +71,25 @@ class JsonApi:
         limits: CallLimits = _ANSWER,
         *,
         method: str = "GET",
-        body: object = None,
+        sent: bytes | None = None,
+        media_type: str = _JSON,
     ) -> OutgoingReply:
         """The answer, whatever its status; a refused token is replaced once. Raises SourceFault."""
-        headers = dict(await self._authorize(False))
-        reply = await self._send(url, limits, method, headers, body)
+        described: dict[str, str] = {} if sent is None else {hdrs.CONTENT_TYPE: media_type}
+        headers = {**await self._authorize(False), **described}
+        reply = await call_server(self._client, method, url, limits, headers, sent)
         if reply.status != 401:
             return reply
-        fresh = dict(await self._authorize(True))
+        fresh = {**await self._authorize(True), **described}
         if fresh == headers:
             return reply
         reply.close()
-        return await self._send(url, limits, method, fresh, body)
-
-    async def _send(
-        self, url: URL, limits: CallLimits, method: str, headers: dict[str, str], body: object
-    ) -> OutgoingReply:
-        sent = None if body is None else json.dumps(body).encode()
-        if sent is not None:
-            headers = {**headers, hdrs.CONTENT_TYPE: "application/json"}
-        return await call_server(self._client, method, url, limits, headers, sent)
+        return await call_server(self._client, method, url, limits, fresh, sent)
 
     async def read(self, url: URL, *, method: str = "GET", body: object = None) -> Any:
         """What it answers; None if that is not there. Raises SourceFault, `RouteRefused` for a 403."""
-        async with await self.call(url, method=method, body=body) as reply:
+        sent = None if body is None else json.dumps(body).encode()
+        async with await self.call(url, method=method, sent=sent) as reply:
             if reply.status in ABSENT:
                 return None
             if reply.status != 200:
@@ -103,16 +99,41 @@ class JsonApi:
             except (OutgoingError, ValueError):
                 raise ListingIncomplete(f"{self._name} did not send a whole answer") from None
 
+    async def exchange(self, url: URL, sent: bytes, media_type: str) -> tuple[bytes, str]:
+        """The bytes that a POST of others answers, and their media type. Raises SourceFault."""
+        async with await self.call(url, method="POST", sent=sent, media_type=media_type) as reply:
+            if reply.status != 200:
+                raise await self._fault_of(reply)
+            try:
+                return await reply.read(), reply.headers.get(hdrs.CONTENT_TYPE, "")
+            except OutgoingError:
+                raise ListingIncomplete(f"{self._name} did not send a whole answer") from None
+
+    def answer_of(self, status: int, body: Any) -> Any:
+        """The answer to one of several requests that were sent together, if it is one.
+
+        Raises RouteAbsent, RouteRefused, SourceThrottled, SourceFault.
+        """
+        if status in ABSENT:
+            raise RouteAbsent("It is not there")
+        if status in BUSY:
+            raise SourceThrottled(30)
+        if status != 200:
+            raise self._fault(status, *reason_in(body))
+        return body
+
     async def _fault_of(self, reply: OutgoingReply) -> SourceFault:
-        reason, text = await reason_of(reply)
-        said = f"{self._name} answered {reply.status}{f' ({text})' if text else ''}"
-        if reply.status == 403 and reason in self._busy:
+        return self._fault(reply.status, *await reason_of(reply))
+
+    def _fault(self, status: int, reason: str, text: str) -> SourceFault:
+        said = f"{self._name} answered {status}{f' ({text})' if text else ''}"
+        if status == 403 and reason in self._busy:
             return SourceThrottled(30)
-        if reply.status == 401:
+        if status == 401:
             return CredentialRefused(f"{self._name} refuses the credential; it may have expired")
-        if reply.status == 403:
+        if status == 403:
             return RouteRefused(said)
-        if reply.status >= 500:
+        if status >= 500:
             return SourceUnreachable(said)
         return SourceMisplaced(said)
 
@@ -153,7 +174,12 @@ async def reason_of(reply: OutgoingReply) -> tuple[str, str]:
         answer = json.loads(await reply.read(_ERROR_BYTES))
     except (OutgoingError, ValueError):
         return "", ""
-    error = answer.get("error", answer) if isinstance(answer, dict) else {}
+    return reason_in(answer)
+
+
+def reason_in(answer: Any) -> tuple[str, str]:
+    """The same of an answer that was read."""
+    error: Any = answer.get("error", answer) if isinstance(answer, dict) else {}
     if not isinstance(error, dict):  # RFC 6749, section 5.2
         error = {"code": error, "message": answer.get("error_description")}
     listed = error.get("errors")
@@ -217,8 +243,10 @@ async def entries_of(
     following: Callable[[URL, Any], URL | None],
     *,
     may_lack: bool = False,
+    first: Any = None,
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """The entries of all pages from this one on; `following` says where the next is.
+    """The entries of all pages from this one on, whose answer may be known (`first`); `following` says where
+    the next is.
 
     `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete
     for an answer without entries, pages in a circle, or empty ones without an end.
@@ -226,7 +254,8 @@ async def entries_of(
     seen, page, empty = set[URL](), url, 0
     while True:
         seen.add(page)
-        answer = await api.read(page)
+        answer = await api.read(page) if first is None else first
+        first = None
         if answer is None and page == url:
             raise RouteAbsent(f"There is nothing at {url.with_query(None)}")
         entries = answer.get(key, [] if may_lack else None) if isinstance(answer, dict) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, StringConstraints
 
@@ -42,17 +43,26 @@ class SourceKindsOut(BaseModel):
     refused: dict[str, str] = Field(description="Why a kind that a plugin brings can't be used.")
 
 
-class SourceTest(Body):
-    """Settings to try before they are saved."""
-
-    model_config = example(kind="folder", settings={"path": "/srv/policies"})
+class SourceDescription(Body):
+    """What a source is, and what of it becomes documents."""
 
     kind: Annotated[str, Field(max_length=50)]
     settings: dict[str, Any] = Field(default_factory=dict, description=_SETTINGS)
     secret: Credential = Field(None, description="Its credential, if the kind takes one.")
+    filters: SourceFilters = Field(default_factory=SourceFilters)
 
 
-class SourceCreate(SourceTest):
+class SourceTest(SourceDescription):
+    """Settings to try before they are saved."""
+
+    model_config = example(kind="folder", settings={"path": "/srv/policies"})
+
+    source_id: UUID | None = Field(
+        None, description="The source that is to have them: its credential is used if none is sent."
+    )
+
+
+class SourceCreate(SourceDescription):
     """A new source of a knowledge base."""
 
     model_config = example(
@@ -60,7 +70,6 @@ class SourceCreate(SourceTest):
     )
 
     name: SourceName
-    filters: SourceFilters = Field(default_factory=SourceFilters)
     schedule: Schedule = Field(None, description=_SCHEDULE)
     rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
 
@@ -113,7 +122,9 @@ class SourceRunOut(BaseModel):
     added: int
     changed: int
     moved: int
-    gone: int = Field(description="Deleted; with `needs_confirmation`, those that would be.")
+    gone: int = Field(
+        description="Deleted; with `needs_confirmation` or `superseded`, those that would have been."
+    )
     skipped: int = Field(description="Left out, by a filter or because they are no documents.")
     failed: int
     fetched_bytes: int
@@ -136,7 +147,7 @@ class SourceOut(BaseModel):
     is_leaving: bool = Field(description="Whether it is being removed.")
     next_at: datetime | None
     created_at: datetime
-    last_run: SourceRunOut | None
+    last_run: SourceRunOut | None = Field(description="The last one that was no dry run.")
     missing: int | None = Field(description="Documents that a run would delete that waits to be confirmed.")
     items: dict[str, int] = Field(description="Its items by state.")
     is_guarded: bool = Field(description="Whether its documents have the readers that they have there.")
@@ -198,6 +209,7 @@ class OriginOut(BaseModel):
     """Where a document comes from."""
 
     source: str
+    source_id: str
     kind: str
     path: str
     link: str | None

@@ -40,13 +40,21 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
     why = await terminal("sources", "why", documents["2.txt"], "--kb", "Rules", "--json")
     assert json.loads(why.stdout)["path"] == "2.txt"
     assert (await terminal("sources", "list", "Rules")).exit_code == 0
-    wrong = await terminal("sources", "add", "Rules", "--kind", "folder", "--set", "path=/etc")
-    assert wrong.exit_code == 0  # what is not allowed is said by the run
+    wrong = ("sources", "add", "Rules", "--kind", "folder", "--set", "path=/etc")
+    assert (await terminal(*wrong)).exit_code == 1
+    assert len(json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)) == 1
+    assert (await terminal(*wrong, "--untried")).exit_code == 0  # the run says that it is not allowed
     (_, other) = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)
     assert (await terminal("sources", "test", other["id"])).exit_code != 0
     assert (await terminal("sources", "run", other["id"])).exit_code != 0
     digits = ("--set", "url=/nowhere", "--set", "branch=2024")  # a text, although it has only digits
-    assert (await terminal("sources", "add", "Rules", "--kind", "git", *digits)).exit_code == 0
+    assert (await terminal("sources", "add", "Rules", "--kind", "git", *digits, "--untried")).exit_code == 0
+    limits = ("--media-type", "text/*", "--max-size-mb", "2", "--max-age-days", "30", "--name", "Small")
+    added = await terminal("sources", "add", "Rules", "--kind", "folder", "--set", f"path={folder}", *limits)
+    assert added.exit_code == 0, added.output
+    small = json.loads((await terminal("sources", "list", "Rules", "--json")).stdout)[-1]
+    filters = {"media_types": ["text/*"], "max_size_mb": 2, "max_age_days": 30, "include": [], "exclude": []}
+    assert (small["name"], small["filters"]) == ("Small", filters)
 
 
 async def test_rights_at_a_source(cli: Cli, start_platform: Start, tmp_path: Path) -> None:

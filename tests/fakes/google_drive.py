@@ -6,12 +6,14 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from functools import cache
 from itertools import count
 from typing import Any
 
 import jwt
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -70,6 +72,7 @@ class FakeGoogle:
     bodies: list[str] = field(default_factory=list)
     lists: list[str] = field(default_factory=list)
     asked: int = 0
+    batches: list[int] = field(default_factory=list)
     _ids: count[int] = field(default_factory=lambda: count(1))
 
     def add(self, name: str, parent: str | None = None, type: str = "text/plain", **fields: Any) -> FakeFile:
@@ -88,6 +91,39 @@ class FakeGoogle:
             return web.Response(status=429, headers={"Retry-After": "0"})
         if self.spoil == "quota":
             return error(403, "userRateLimitExceeded")
+        if request.path == "/batch/drive/v3":
+            return await self._batch(request)
+        return self._route(request)
+
+    async def _batch(self, request: web.Request) -> web.Response:
+        """At most 100 requests, answered in another order. `batch quota`: the third is to be sent again."""
+        head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
+        sent = message_from_bytes(head + await request.read())
+        parts = [one for one in sent.walk() if not one.is_multipart()]
+        self.batches.append(len(parts))
+        assert len(parts) <= 100
+        answers = []
+        for number, part in enumerate(parts):
+            assert part.get_content_type() == "application/http"
+            method, path, _ = str(part.get_payload()).partition("\r\n")[0].split()
+            reply = self._route(make_mocked_request(method, path, {"Host": request.host}))
+            if self.spoil == "batch quota" and number == 2:
+                reply = error(403, "userRateLimitExceeded")
+                reply.headers["Retry-After"] = "0"
+            assert isinstance(reply.body, bytes)
+            marked = f"Content-Type: application/http\r\nContent-ID: <response-{part['Content-ID'][1:]}\r\n"
+            lines = [
+                f"HTTP/1.1 {reply.status} OK",
+                *(f"{name}: {one}" for name, one in reply.headers.items()),
+            ]
+            text = "\r\n".join([marked, *lines, "", reply.body.decode(), ""])
+            answers.append(f"--batch_x\r\n{text}")
+        if self.spoil == "batch cut":
+            answers.pop()
+        body = "".join([*reversed(answers), "--batch_x--"]).encode()
+        return web.Response(body=body, headers={"Content-Type": 'multipart/mixed; boundary="batch_x"'})
+
+    def _route(self, request: web.Request) -> web.Response:
         parts = request.path.strip("/").split("/")
         if parts[:3] == ["admin", "directory", "v1"]:
             return self._members(request, parts[4])

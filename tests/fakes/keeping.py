@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Platform, Principal
@@ -25,7 +26,12 @@ class Keeper:
         return f"{self.holder}:{name}"
 
     async def put(
-        self, name: str, content: bytes | str, readers: rag.DocumentReaders | None, key: str | None = None
+        self,
+        name: str,
+        content: bytes | str,
+        readers: rag.DocumentReaders | None,
+        key: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Store a document under a key, its file name if none is given; returns its id."""
         data = content.encode() if isinstance(content, str) else content
@@ -33,7 +39,7 @@ class Keeper:
         async def portions() -> AsyncIterator[bytes]:
             yield data
 
-        document = rag.PluginDocument(f"keeper:{key or name}", name, portions(), readers)
+        document = rag.PluginDocument(f"keeper:{key or name}", name, portions(), readers, metadata)
         stored = await self.platform.hooks.ask(
             rag.put_document, caller=self.caller, knowledge_base_id=self.base, document=document
         )

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 DRIVE = "b!drive-1"
 _CODES = {401: "InvalidAuthenticationToken", 403: "accessDenied", 404: "itemNotFound", 410: "resyncRequired"}
@@ -47,6 +48,7 @@ class FakeGraph:
     changed: list[tuple[str, str]] = field(default_factory=list)
     bodies: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
     _ids: count[int] = field(default_factory=lambda: count(1))
 
     def add(self, name: str, parent: str = "root", **fields: Any) -> GraphFile:
@@ -67,6 +69,34 @@ class FakeGraph:
             return error(401)
         if self.spoil == "busy" and len(self.asked) % 4 == 0:
             return web.Response(status=429, headers={"Retry-After": "0"})
+        if request.path == "/v1.0/$batch":
+            return await self._batch(request)
+        return await self._route(request)
+
+    async def _batch(self, request: web.Request) -> web.Response:
+        """At most 20 requests, answered in another order. `busy`: the third of each is to be sent again."""
+        sent = (await request.json())["requests"]
+        self.batches.append(len(sent))
+        assert len(sent) <= 20
+        assert len({one["id"] for one in sent}) == len(sent)
+        answers = []
+        for number, one in enumerate(sent):
+            assert one["method"] == "GET"
+            assert one["url"].startswith("/")
+            inner = make_mocked_request("GET", f"/v1.0{one['url']}", {"Host": request.host})
+            reply = await self._route(inner)
+            if self.spoil in ("busy", "batch busy") and number == 2:
+                reply = web.json_response({}, status=429, headers={"Retry-After": "0"})
+            if self.spoil == "batch full":
+                reply = web.json_response({}, status=429, headers={"Retry-After": "600"})
+            body = json.loads(reply.body) if isinstance(reply.body, bytes) else None
+            headers = dict(reply.headers.items())
+            answers.append({"id": one["id"], "status": reply.status, "headers": headers, "body": body})
+        if self.spoil == "batch cut":
+            answers.pop()
+        return web.json_response({"responses": answers[::-1]})
+
+    async def _route(self, request: web.Request) -> web.Response:
         parts = request.path.removeprefix("/v1.0/").split("/")
         if parts == ["users", "ann@b.org", "drive"]:
             return web.json_response({"id": DRIVE})

@@ -18,6 +18,7 @@ from builtin_plugins.rag.errors import (
     NotOwner,
     UnsupportedDocument,
 )
+from builtin_plugins.rag.metadata.editing import IncomingMetadata
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas import KnowledgeBaseCreate, Visibility
 from builtin_plugins.rag.services import documents, knowledge_bases, loading
@@ -58,8 +59,11 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
 async def put_document(caller: Caller, knowledge_base_id: str, document: PluginDocument) -> str:
     """Implements the hook of the same name."""
     placing = Replacement(identity_for(document.key))
-    guarding = documents.Guarding(document.readers)
-    return await _store(caller, knowledge_base_id, document.filename, document.content, placing, guarding)
+    guarding, known = documents.Guarding(document.readers), document.metadata
+    incoming = None if known is None else IncomingMetadata(known, origin="source")
+    return await _store(
+        caller, knowledge_base_id, document.filename, document.content, placing, guarding, incoming
+    )
 
 
 async def _store(
@@ -69,6 +73,7 @@ async def _store(
     content: AsyncIterator[bytes],
     placing: Replacement,
     guarding: documents.Guarding | None = None,
+    incoming: IncomingMetadata | None = None,
 ) -> str:
     await documents.check_upload(caller, knowledge_base_id)
     platform = caller.platform
@@ -84,7 +89,9 @@ async def _store(
         if content_type is None:
             raise UnsupportedDocument(await parsers.why_refused(staged.path))
         arrived = Arrived(staged, filename, content_type)
-        record, _ = await documents.add(caller, knowledge_base_id, arrived, placing, guarding=guarding)
+        record, _ = await documents.add(
+            caller, knowledge_base_id, arrived, placing, incoming=incoming, guarding=guarding
+        )
     finally:
         staged.discard()
     return record.document_id

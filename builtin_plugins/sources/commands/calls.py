@@ -19,10 +19,15 @@ async def sources_of(base: str) -> list[dict[str, Any]]:
         return list((await client.get(f"{_BASES}/{await base_id(client, base)}/sources"))["items"])
 
 
-async def add_source(base: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Add one."""
+async def add_source(base: str, body: dict[str, Any], *, untried: bool) -> dict[str, Any]:
+    """Add one, if it can be listed or is to be added untried. Raises CommandFailed."""
     async with signed_in() as client:
         path = f"{_BASES}/{await base_id(client, base)}/sources"
+        if not untried:
+            asked = {name: body[name] for name in ("kind", "settings", "filters", "secret") if name in body}
+            tested = await client.call("POST", f"{path}/test", json=asked)
+            if not tested["ok"]:
+                raise CommandFailed(str(tested["problem"]), "Add it all the same with --untried.")
         return dict(await client.call("POST", path, json=body))
 
 

@@ -39,6 +39,9 @@ def list_sources(base: Base, as_json: AsJson = False) -> None:
         for one in found
     ]
     console.print_table(("id", "name", "kind", "state", "documents", "next run"), rows, "There is no source.")
+    for one in found:
+        if one["problem"]:
+            console.note(f"{one['name']}: {one['problem']}")
 
 
 @app.command(
@@ -60,12 +63,18 @@ def add(
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting, as NAME=VALUE.")] = None,
     include: Annotated[list[str] | None, typer.Option(help="Only paths that fit, such as '*.md'.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not those that fit.")] = None,
+    media_types: Annotated[
+        list[str] | None, typer.Option("--media-type", help="Only these, such as 'text/*'.")
+    ] = None,
+    max_size_mb: Annotated[float | None, typer.Option(min=0, help="Nothing larger.")] = None,
+    max_age_days: Annotated[int | None, typer.Option(min=1, help="Nothing that is older.")] = None,
     schedule: Annotated[str | None, typer.Option(help="Five cron fields, or @hourly, @daily.")] = None,
     secret: Annotated[
         bool, typer.Option("--secret", help="Read its credential from standard input.")
     ] = False,
+    untried: Annotated[bool, typer.Option("--untried", help="Add it even if it can't be read.")] = False,
 ) -> None:
-    """Add a source; its first run begins at once."""
+    """Try a source and add it; its first run begins at once."""
     import sys
 
     from builtin_plugins.sources.commands.calls import add_source
@@ -75,12 +84,18 @@ def add(
         "kind": kind,
         "name": name or kind,
         "settings": dict(_pair(one) for one in settings or ()),
-        "filters": {"include": include or [], "exclude": exclude or []},
+        "filters": {
+            "include": include or [],
+            "exclude": exclude or [],
+            "media_types": media_types or [],
+            "max_size_mb": max_size_mb,
+            "max_age_days": max_age_days,
+        },
         "schedule": schedule,
     }
     if secret:
         body["secret"] = sys.stdin.read().strip()
-    made = running.run(add_source(base, body))
+    made = running.run(add_source(base, body, untried=untried))
     console.done(f"Added {made['name']} as {made['id']}; its first run has begun")
 
 

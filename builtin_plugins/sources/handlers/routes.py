@@ -32,7 +32,7 @@ from builtin_plugins.sources.schemas import (
     SourceTested,
     SourceUpdate,
 )
-from builtin_plugins.sources.services import runs, sources
+from builtin_plugins.sources.services import runs, sources, trying
 from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, Page, PageQuery, Rate, RouteTable
 
 routes = RouteTable("Sources", service="rag-pipeline")
@@ -85,12 +85,12 @@ async def create(ctx: Context, kb_id: str, body: SourceCreate) -> SourceOut:
     access=AUTHENTICATED,
     body=SourceTest,
     returns=SourceTested,
-    errors=_BASE_ERRORS,
+    errors=(*_BASE_ERRORS, SourceNotFound),
     long=True,
 )
 async def try_settings(ctx: Context, kb_id: str, body: SourceTest) -> SourceTested:
     """Try settings before they are saved: list the first items."""
-    return await sources.try_settings(ctx.caller, body, kb_id)
+    return await trying.try_settings(ctx.caller, body, kb_id)
 
 
 @routes.get(_ONE, access=AUTHENTICATED, returns=SourceOut, errors=_ERRORS)
@@ -130,7 +130,7 @@ async def remove(ctx: Context, source_id: str, query: SourceRemoval) -> Message:
 )
 async def test(ctx: Context, source_id: str) -> SourceTested:
     """Try a source: list its first items."""
-    return await sources.try_source(ctx.caller, source_id)
+    return await trying.try_source(ctx.caller, source_id)
 
 
 @routes.post(

@@ -7,9 +7,9 @@ the same content again is the same version.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -113,7 +113,9 @@ class RunExecution:
         try:
             async with opened.content(item_of(row)) as pieces:
                 readers = await self._platform.database.read(self._readers, row.id)
-                document = rag.PluginDocument(key_of(row.id), row.name, incoming.read(pieces), readers)
+                document = rag.PluginDocument(
+                    key_of(row.id), row.name, incoming.read(pieces), readers, _known_of(row)
+                )
                 stored = await self._platform.hooks.ask(
                     rag.put_document, caller=self._caller, knowledge_base_id=self._base, document=document
                 )
@@ -136,7 +138,6 @@ class RunExecution:
         else:
             if stored is None:
                 raise DocumentsUnavailable()
-            await self._describe(row, stored)
             await self._platform.database.write(self._stored, row, stored, incoming.size, readers)
         self._progress.report(message="Fetching")
 
@@ -147,18 +148,14 @@ class RunExecution:
         return _readers_of(session, source, row)
 
     async def _describe(self, row: ItemRecord, document_id: str) -> None:
-        """Say what the source knows of a document, for the fields that its knowledge base has."""
-        known = {"source_path": row.path, "link": row.link, "modified": row.modified_at, **row.details}
-        values = {name: value for name, value in known.items() if value is not None}
-        if row.modified_at is not None:
-            values["modified"] = row.modified_at.date().isoformat()
+        """Say of a document that is there what the source knows of it now."""
         with suppress(NotFound):  # deleted meanwhile
             await self._platform.hooks.ask(
                 rag.describe_document,
                 caller=self._caller,
                 knowledge_base_id=self._base,
                 document_id=document_id,
-                metadata=values,
+                metadata=_known_of(row),
             )
 
     def _stored(
@@ -243,6 +240,13 @@ class RunExecution:
             return
         found.document_id, found.stored_name, found.is_gone = None, None, False
         found.state, found.reason = "skipped", row.reason
+
+
+def _known_of(row: ItemRecord) -> Mapping[str, Any]:
+    """What the source knows of an item, for the fields that its knowledge base has."""
+    modified = None if row.modified_at is None else row.modified_at.date().isoformat()
+    known = {"source_path": row.path, "link": row.link, "modified": modified, **row.details}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _readers_of(session: Session, source: SourceRecord, row: ItemRecord) -> rag.DocumentReaders | None:

@@ -107,6 +107,7 @@ async def origin_of(caller: Caller, base: str, document_id: str) -> OriginOut:
         item, source = found
         return OriginOut(
             source=source.name,
+            source_id=source.id,
             kind=source.kind,
             path=item.path,
             link=item.link,

@@ -6,8 +6,7 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Sequence
-from contextlib import aclosing
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from sqlalchemy import func, select
@@ -19,27 +18,19 @@ from builtin_plugins.sources.filters import SourceFilters
 from builtin_plugins.sources.kinds import SOURCE_KINDS
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from builtin_plugins.sources.protocol import (
-    ListingEnd,
-    SourceFault,
-    SourceItem,
     SourceKind,
-    SourceSetup,
 )
 from builtin_plugins.sources.schedules import next_run
 from builtin_plugins.sources.schemas import (
-    SampleItem,
     SourceCreate,
     SourceOut,
     SourceRunOut,
-    SourceTest,
-    SourceTested,
     SourceUpdate,
 )
 from builtin_plugins.sources.services.credentials import (
     forget_credential,
     has_credential,
     keep_credential,
-    read_credential,
 )
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
 from builtin_plugins.sources.services.rights.granting import close_source, drop_holder, grant_all
@@ -49,14 +40,12 @@ from builtin_plugins.sources.services.watching import is_watched
 from builtin_plugins.sources.settings import SourcesSettings
 from kernel.sdk import Caller, Platform, Unit, Unprocessable, audit, utc_now
 
-_SAMPLE: Final = 10
-
 
 async def create(caller: Caller, wanted: SourceCreate, base: str) -> SourceOut:
     """Add a source and begin its first run. Raises SourcedBaseNotFound, NotSourceOwner, TooManySources."""
     platform, sight = caller.platform, await source_sight_of(caller)
     kind = platform.resource(SOURCE_KINDS).named(wanted.kind)
-    settings = _checked(kind, wanted.settings)
+    settings = checked_settings(kind, wanted.settings)
     _check_secret(kind, wanted.secret)
     most = platform.settings_of(SourcesSettings).sources_per_base
 
@@ -129,9 +118,9 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
         if wanted.name is not None:
             row.name = wanted.name
         if wanted.settings is not None:
-            settings = _checked(kind, wanted.settings)
+            settings = checked_settings(kind, wanted.settings)
             if settings != row.settings and (wanted.secret is None or row.is_guarded):
-                _check_own_secret(caller, unit.session, row)
+                check_own_secret(caller, unit.session, row)
             is_guarded = kind.is_guarded(kind.settings.model_validate(settings))
             if settings != row.settings or is_guarded != row.is_guarded:
                 row.settings = settings
@@ -149,7 +138,7 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
         if wanted.secret is not None:
             _check_secret(kind, wanted.secret)
             if row.is_guarded:
-                _check_own_secret(caller, unit.session, row)
+                check_own_secret(caller, unit.session, row)
             forget_credential(platform, unit, row, caller.origin)
             row.account_id = caller.id
             keep_credential(platform, unit, row, wanted.secret, caller.origin)
@@ -175,44 +164,6 @@ async def remove(caller: Caller, source_id: str, documents: str) -> None:
         _note(unit, caller, "source.removed", row)
 
     await caller.platform.database.write(write)
-
-
-async def try_settings(caller: Caller, wanted: SourceTest, base: str) -> SourceTested:
-    """List the first items with settings that are not saved. Raises SourcedBaseNotFound, NotSourceOwner."""
-    sight = await source_sight_of(caller)
-    await caller.platform.database.read(sight.require_owner, base)
-    kind = caller.platform.resource(SOURCE_KINDS).named(wanted.kind)
-    settings = kind.settings.model_validate(_checked(kind, wanted.settings))
-    setup = SourceSetup(caller.platform, f"test-{uuid.uuid4()}", settings, wanted.secret)
-    return await _try(kind, setup, SourceFilters())
-
-
-async def try_source(caller: Caller, source_id: str) -> SourceTested:
-    """List the first items of a source. Raises SourceNotFound, NotSourceOwner, KindUnavailable."""
-    platform, sight = caller.platform, await source_sight_of(caller)
-    row = await platform.database.read(sight.source, source_id)
-    kind = platform.resource(SOURCE_KINDS).of(row.kind)
-    settings = kind.settings.model_validate(_checked(kind, row.settings))
-    secret = await read_credential(platform, row)
-    setup = SourceSetup(platform, row.id, settings, secret)
-    return await _try(kind, setup, SourceFilters.model_validate(row.filters))
-
-
-async def _try(kind: SourceKind, setup: SourceSetup, filters: SourceFilters) -> SourceTested:
-    items, now, is_guarded = list[SampleItem](), utc_now(), kind.is_guarded(setup.settings)
-    count = 0
-    try:
-        async with kind.open(setup) as opened, aclosing(opened.documents(None)) as listing:
-            async for one in listing:
-                if isinstance(one, ListingEnd) or count == _SAMPLE:
-                    break
-                count += isinstance(one, SourceItem)
-                if isinstance(one, SourceItem) and not is_guarded:  # whose names not everybody may see
-                    skipped = filters.refusal(one, now) or one.unavailable
-                    items.append(SampleItem(path=one.path, size_bytes=one.size, skipped=skipped))
-    except SourceFault as fault:
-        return SourceTested(ok=False, problem=str(fault), items=items, found=count)
-    return SourceTested(ok=True, problem=None, items=items, found=count)
 
 
 async def make_push_address(caller: Caller, source_id: str) -> str:
@@ -267,7 +218,7 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _checked(kind: SourceKind, sent: dict[str, Any]) -> dict[str, Any]:
+def checked_settings(kind: SourceKind, sent: dict[str, Any]) -> dict[str, Any]:
     """The settings as they are stored. Raises Unprocessable, which names the fields."""
     try:
         settings: BaseModel = kind.settings.model_validate(sent)
@@ -286,7 +237,7 @@ def _check_secret(kind: SourceKind, secret: SecretStr | None) -> None:
         raise Unprocessable.field(("body", "secret"), "this kind of source takes no credential", None)
 
 
-def _check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> None:
+def check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> None:
     """Nobody leads the credential of another account to another place. Raises Unprocessable.
 
     Nor its documents, if the place says who may read them.
@@ -315,7 +266,7 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
     session.flush()
     counted = select(ItemRecord.state, func.count()).where(ItemRecord.source_id == row.id)
     items = dict(session.execute(counted.group_by(ItemRecord.state)).all())
-    latest = select(RunRecord).where(RunRecord.source_id == row.id)
+    latest = select(RunRecord).where(RunRecord.source_id == row.id, ~RunRecord.is_dry)
     last = session.scalar(latest.order_by(RunRecord.started_at.desc(), RunRecord.id).limit(1))
     asking = (RunRecord.source_id == row.id) & (RunRecord.state == "needs_confirmation")
     return SourceOut(

@@ -25,6 +25,7 @@ from tests.builtin_plugins.rag.rag_support import (
     somebody,
 )
 from tests.builtin_plugins.rag.test_versions import form_of, put
+from tests.fakes.keeping import Keeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -353,6 +354,17 @@ async def test_a_source_describes_documents(running: Running, ann: Actor, base: 
     first = await say(title="Source", tags=["its"], year="no number", unknown=1, size_bytes=3)
     assert first == {"title": "Source", "tags": ["mine"]}
     assert await say(year=7) == {"title": "File", "tags": ["mine"], "year": 7}
+
+
+async def test_a_source_describes_a_document_that_it_puts(running: Running, ann: Actor, base: str) -> None:
+    """As soon as it is stored, and again with the same bytes."""
+    await declare(ann, base, "year", "number")
+    keeper = Keeper(running.platform, base)
+    for values in ({"title": "First", "year": 7, "unknown": 1}, {"title": "Second"}):
+        document = await keeper.put("a.txt", "The same text.", None, metadata=values)
+        values.pop("unknown", None)
+        assert (await record(ann, base, document))["metadata"] == values
+    await running.run_jobs()
 
 
 async def test_a_deleted_account_is_nobodys_value(running: Running) -> None:

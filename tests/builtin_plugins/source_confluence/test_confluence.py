@@ -31,10 +31,11 @@ from builtin_plugins.sources.api import (
     SourceSetup,
 )
 from builtin_plugins.sources.conformance import Mirror, SourceWorld, read_item
-from builtin_plugins.sources.conformance_rights import GuardedConformance, GuardedWorld
+from builtin_plugins.sources.conformance_rights import GuardedConformance
 from kernel.sdk import Platform
 from kernel.testing import Running, platforms
 from tests.fakes.confluence import TOKEN, USER, FakeConfluence, WikiPage
+from tests.fakes.spoilt_world import SpoiltWorld
 from tests.fakes.website import served_by
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -111,13 +112,14 @@ class BareWiki:
         return await self._source.grants(items)
 
 
-class WikiWorld(GuardedWorld):
+class WikiWorld(SpoiltWorld):
     """A space whose pages are in folders of the cloud, and have slashes in their titles elsewhere."""
 
     people = ("key-ann", "key-bob", "key-cleo")
     groups = ("staff", "board")
 
     def __init__(self, platform: Platform, url: str, wiki: FakeConfluence) -> None:
+        super().__init__(wiki)
         self._platform, self._url, self._wiki = platform, url, wiki
         wiki.space_readers = [anonymous_of(wiki)]
         wiki.members = {one: [] for one in self.groups}
@@ -168,33 +170,6 @@ class WikiWorld(GuardedWorld):
 
     async def set_group(self, group: str, people: tuple[str, ...]) -> None:
         self._wiki.members[group] = list(people)
-
-    @asynccontextmanager
-    async def _spoilt(self, how: str) -> AsyncIterator[None]:
-        self._wiki.spoil = how
-        try:
-            yield
-        finally:
-            self._wiki.spoil = ""
-
-    def cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("cut")
-
-    def shortened(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("short")
-
-    def throttled(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("busy")
-
-    def repeated(self) -> AbstractAsyncContextManager[object]:
-        self._wiki.most = 3
-        return self._spoilt("repeated")
-
-    def expired(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("expired")
-
-    def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("rights")
 
 
 class TestConfluence(GuardedConformance):

@@ -29,7 +29,7 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
 )
 from builtin_plugins.sources.conformance import SourceWorld, read_item
-from builtin_plugins.sources.conformance_rights import GuardedConformance, GuardedWorld
+from builtin_plugins.sources.conformance_rights import GuardedConformance
 from kernel.sdk import Platform
 from kernel.testing import Running, platforms
 from tests.fakes.google_drive import (
@@ -41,6 +41,7 @@ from tests.fakes.google_drive import (
     key_file,
     user_file,
 )
+from tests.fakes.spoilt_world import SpoiltWorld
 from tests.fakes.website import served_by
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -70,13 +71,14 @@ def user(email: str, **fields: Any) -> dict[str, Any]:
     return {"id": f"p-{name}", "type": "user", "emailAddress": email, "displayName": name, **fields}
 
 
-class DriveWorld(GuardedWorld):
+class DriveWorld(SpoiltWorld):
     """A drive with folders."""
 
     people = ("ann@example.org", "bob@example.org", "cleo@example.org")
     groups = ("staff@example.org", "board@example.org")
 
     def __init__(self, platform: Platform, url: str, google: FakeGoogle) -> None:
+        super().__init__(google)
         self._platform, self._url, self._google = platform, url, google
         google.members = {one: [] for one in self.groups}
 
@@ -130,37 +132,19 @@ class DriveWorld(GuardedWorld):
             {"id": one, "email": one, "type": "USER", "status": "ACTIVE"} for one in people
         ]
 
-    @asynccontextmanager
-    async def _spoilt(self, how: str) -> AsyncIterator[None]:
-        self._google.spoil = how
-        try:
-            yield
-        finally:
-            self._google.spoil = ""
-
-    def cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("cut")
-
     def shortened(self) -> AbstractAsyncContextManager[object]:
         self._google.add("a folder", type=FOLDER)  # so that everything is listed
-        return self._spoilt("short")
-
-    def throttled(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("busy")
-
-    def repeated(self) -> AbstractAsyncContextManager[object]:
-        self._google.most = 3
-        return self._spoilt("repeated")
+        return self.spoilt("short")
 
     @asynccontextmanager
     async def expired(self) -> AsyncIterator[None]:
         self._google.token, token = "another", self._google.token
-        async with self._spoilt("expired"):
+        async with self.spoilt("expired"):
             yield
         self._google.token = token
 
     def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("rights" if self._google.drive else "cut")
+        return self.spoilt("rights" if self._google.drive else "cut")
 
 
 class TestDrive(GuardedConformance):
@@ -222,6 +206,36 @@ async def test_only_what_gives_the_content_counts(source: GuardedDrive, google: 
     people = {one.id: one.email for one in (await source.directory()).people}
     assert people == {"ann@b.org": "ann@b.org", "new@b.org": "new@b.org"}
     assert all(not one.people for one in (await source.directory()).groups)
+
+
+@pytest.mark.parametrize("how", ["", "batch quota"])
+async def test_files_of_a_shared_drive_are_asked_together(running: Running, how: str) -> None:
+    """A hundred in one request; what is throttled among them is sent again, the rest is not."""
+    google, people = FakeGoogle("0Shared"), [user("ann@b.org", displayName="Änn"), user("bob@b.org")]
+    files = [google.add(f"{number}.txt", permissions=people[: number % 3]) for number in range(130)]
+    google.spoil = how
+    async with (
+        served_by(google.handle) as url,
+        opened_at(running.platform, url, google) as source,
+    ):
+        guarded = cast("GuardedDrive", source)
+        await guarded.rights_mark()
+        items = [one async for one in source.documents(None) if isinstance(one, SourceItem)]
+        grants = await guarded.grants(items)
+        names = {one.name for one in (await guarded.directory()).people}
+    assert sorted(google.batches) == ([30, 100] if not how else [1, 1, 30, 100])
+    given = {one: len(grant.people) for one, grant in grants.items()}
+    assert given == {file.id: number % 3 for number, file in enumerate(files)}
+    assert names == {"Änn", "bob"}
+
+
+async def test_a_batch_that_is_not_answered_counts_nothing(running: Running) -> None:
+    google = FakeGoogle("0Shared")
+    google.add("a.txt", permissions=[user("ann@b.org")])
+    google.spoil = "batch cut"
+    async with served_by(google.handle) as url, opened_at(running.platform, url, google) as source:
+        with pytest.raises(ListingIncomplete):
+            await cast("GuardedDrive", source).rights_mark()
 
 
 async def test_permissions_that_the_account_may_not_see_close(running: Running) -> None:

@@ -23,6 +23,7 @@ from builtin_plugins.sources.api import (
     SourceItem,
     SourceMisplaced,
     SourceSetup,
+    SourceThrottled,
 )
 from builtin_plugins.sources.conformance import SourceWorld
 from builtin_plugins.sources.conformance_rights import (
@@ -33,6 +34,7 @@ from builtin_plugins.sources.conformance_rights import (
 from kernel.sdk import Platform
 from kernel.testing import Running, platforms
 from tests.fakes.microsoft_graph import FakeGraph, GraphFile
+from tests.fakes.spoilt_world import SpoiltWorld
 from tests.fakes.website import served_by
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -90,13 +92,14 @@ def opened_at(
     return open_sharepoint(SourceSetup(platform, "one", SharepointSettings(**given), SecretStr(secret)))
 
 
-class GraphWorld(GuardedWorld):
+class GraphWorld(SpoiltWorld):
     """A library with folders; everybody in the organization is a group, which only a table explains."""
 
     people = (ANN, BOB, CLEO)
     groups = (STAFF, BOARD)
 
     def __init__(self, platform: Platform, url: str, graph: FakeGraph) -> None:
+        super().__init__(graph)
         self._platform, self._url, self._graph = platform, url, graph
         graph.members = {one: [] for one in self.groups}
 
@@ -145,37 +148,16 @@ class GraphWorld(GuardedWorld):
     async def set_group(self, group: str, people: tuple[str, ...]) -> None:
         self._graph.members[group] = [member(one) for one in people]
 
-    @asynccontextmanager
-    async def _spoilt(self, how: str) -> AsyncIterator[None]:
-        self._graph.spoil = how
-        try:
-            yield
-        finally:
-            self._graph.spoil = ""
-
-    def cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("cut")
-
     def shortened(self) -> AbstractAsyncContextManager[object]:
         self._graph.add("a folder", is_folder=True)  # so that everything is listed
-        return self._spoilt("short")
-
-    def throttled(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("busy")
-
-    def repeated(self) -> AbstractAsyncContextManager[object]:
-        self._graph.most = 3
-        return self._spoilt("repeated")
+        return self.spoilt("short")
 
     @asynccontextmanager
     async def expired(self) -> AsyncIterator[None]:
         self._graph.token, token = "another", self._graph.token
-        async with self._spoilt("expired"):
+        async with self.spoilt("expired"):
             yield
         self._graph.token = token
-
-    def rights_cut_off(self) -> AbstractAsyncContextManager[object]:
-        return self._spoilt("rights")
 
 
 class TestSharepoint(GuardedConformance):
@@ -322,6 +304,39 @@ async def test_permissions_that_are_refused_close(source: GuardedLibraries, grap
     assert await grants_of(source) == {"Documents/b.txt": SourceGrant([ANN], [])}
 
 
+@pytest.mark.parametrize("how", ["", "batch busy"])
+async def test_files_are_asked_together(source: GuardedLibraries, graph: FakeGraph, how: str) -> None:
+    """Twenty in one request; what is throttled among them is sent again, the rest is not."""
+    for number in range(45):
+        graph.add(f"{number}.txt", permissions=[user(ANN), user(BOB)][: number % 3], is_hidden=number == 7)
+    graph.spoil, graph.most = how, 100
+    grants = await grants_of(source)
+    assert sorted(graph.batches) == ([5, 20, 20] if not how else [1, 1, 1, 5, 20, 20])
+    assert "Documents/7.txt" not in grants
+    given = {path: len(grant.people) for path, grant in grants.items()}
+    expected = {f"Documents/{number}.txt": number % 3 for number in range(45) if number != 7}
+    assert given == expected
+
+
+async def test_long_lists_of_permissions_have_pages(source: GuardedLibraries, graph: FakeGraph) -> None:
+    graph.add("a.txt", permissions=[user(one) for one in (ANN, BOB, CLEO)])
+    graph.most = 2
+    assert await grants_of(source) == {"Documents/a.txt": SourceGrant([ANN, BOB, CLEO], [])}
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"), [("batch full", SourceThrottled), ("batch cut", ListingIncomplete)]
+)
+async def test_a_batch_that_is_not_answered_counts_nothing(
+    source: GuardedLibraries, graph: FakeGraph, how: str, fault: type[Exception]
+) -> None:
+    graph.add("a.txt", permissions=[user(ANN)])
+    graph.spoil = how
+    with pytest.raises(fault) as raised:
+        await source.rights_mark()
+    assert getattr(raised.value, "seconds", 600) == 600
+
+
 async def test_only_what_has_changed_is_listed(source: GuardedLibraries, graph: FakeGraph) -> None:
     """With its path, which lists of changes leave out; without changes, nothing more is asked."""
     folder = graph.add("A B", is_folder=True)
@@ -411,7 +426,17 @@ async def test_a_wrong_secret_says_why(running: Running, graph: FakeGraph) -> No
             await listed(source)
 
 
-@pytest.mark.parametrize("fields", [{}, {"site": SITE, "user": "ann@b.org"}, {"site": "http://b.org"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"site": SITE, "user": "ann@b.org"},
+        {"site": "http://b.org"},
+        {"site": "https://:word@b.org"},
+        {"site": SITE, "server": "https://b.org?a=b"},
+        {"site": SITE, "server": ""},
+    ],
+)
 async def test_settings_name_one_place(fields: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         SharepointSettings(tenant="b.org", client_id="app", **fields)

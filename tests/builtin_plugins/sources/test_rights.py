@@ -16,7 +16,7 @@ from builtin_plugins.sources.api import SourceGrant, SourceGroup, SourcePerson, 
 from builtin_plugins.sources.models import SourceRecord
 from builtin_plugins.sources.services.rights.leaks import find_leaks, find_stored_leaks
 from builtin_plugins.sources.services.rights.refreshing import REFRESH_RIGHTS, SourceRightsPayload
-from kernel.sdk import Finding, Unit, utc_now
+from kernel.sdk import Account, Finding, Unit, utc_now
 from kernel.testing import Actor, somebody
 from tests.builtin_plugins.sources.conftest import Desk
 
@@ -207,6 +207,26 @@ async def test_only_an_address_that_is_proven_counts(guarded: GuardedDesk) -> No
     assert await guarded.readable(impostor) == set()
     rights = await guarded.rights()
     assert (rights["people"], rights["people_unmapped"]) == (3, 1)
+
+
+async def test_a_subject_of_the_same_issuer_is_the_account(guarded: GuardedDesk) -> None:
+    """Whatever their addresses are; the same subject of another issuer is somebody else."""
+    bob, cleo = guarded.bob, guarded.cleo
+    issuer, elsewhere = "https://id.example.org", "https://id.example.net"
+
+    def sign_in(unit: Unit) -> None:
+        for actor in (bob, cleo):
+            account = unit.session.get_one(Account, actor.user["id"])
+            account.sso_issuer, account.sso_subject = issuer, f"s-{account.username}"
+
+    await guarded.desk.running.platform.database.write(sign_in)
+    for actor, said in ((bob, issuer), (cleo, elsewhere)):
+        name = actor.user["username"]
+        guarded.shelf.people[name] = SourcePerson(name, name, None, issuer=said, subject=f"s-{name}")
+    guarded.put("both.txt", bob, cleo)
+    await guarded.add()
+    assert await guarded.readable(bob) == {"both.txt"}
+    assert await guarded.readable(cleo) == set()
 
 
 async def test_addresses_that_only_look_alike_are_different_people(guarded: GuardedDesk) -> None:

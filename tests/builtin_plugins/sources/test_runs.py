@@ -343,6 +343,7 @@ async def test_a_dry_run_changes_nothing(desk: Desk) -> None:
         "skipped": [],
     }
     assert await desk.documents() == before
+    assert (await desk.ann.get(desk.path())).json()["last_run"]["is_dry"] is False
     assert figures(await desk.run()) == figures(run)
 
 

@@ -109,6 +109,35 @@ async def test_settings_are_tried_before_they_are_saved(desk: Desk) -> None:
     assert listed.json()["items"] == []
 
 
+async def test_the_sample_says_what_filters_leave_out(desk: Desk) -> None:
+    desk.shelf.contents = {"a.txt": b"x", "b.log": b"x"}
+    path = f"/v1/rag/knowledge-bases/{desk.base}/sources/test"
+    body = {"kind": "scripted", "settings": desk.settings, "filters": {"exclude": ["*.log"]}}
+    tested = (await desk.ann.post(path, json=body)).json()
+    assert {one["path"]: one["skipped"] for one in tested["items"]} == {
+        "a.txt": None,
+        "b.log": "filter: its path is excluded",
+    }
+
+
+async def test_new_settings_are_tried_with_the_credential_that_is_stored(desk: Desk) -> None:
+    """But not by another account, nor for another kind of source."""
+    desk.shelf.contents = {"a.txt": b"x"}
+    await desk.add(secret="stored")
+    path = f"/v1/rag/knowledge-bases/{desk.base}/sources/test"
+    body = {"kind": "scripted", "settings": desk.settings, "source_id": desk.source}
+    assert (await desk.ann.post(path, json=body)).json()["ok"] is True
+    assert (await desk.ann.post(path, json={**body, "secret": "new"})).json()["ok"] is True
+    assert desk.shelf.secrets[-2:] == ["stored", "new"]
+    admin, elsewhere = await somebody(desk.running, role="admin"), {"settings": {"shelf": "elsewhere"}}
+    assert (await admin.post(path, json=body)).status == 200
+    assert set(problems(await admin.post(path, json={**body, **elsewhere}))) == {"body.secret"}
+    other = await desk.ann.post(path, json={**body, "kind": "secretive"})
+    assert other.json()["code"] == "source_not_found"
+    missing = await desk.ann.post(path, json={**body, "source_id": NOWHERE})
+    assert missing.json()["code"] == "source_not_found"
+
+
 async def test_only_owners_see_sources_and_readers_see_origins(desk: Desk) -> None:
     """A reader of the knowledge base sees where a document comes from, and nothing else."""
     desk.shelf.contents = {"list/a.txt": b"Text."}

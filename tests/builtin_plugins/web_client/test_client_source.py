@@ -13,10 +13,13 @@ import pytest
 from builtin_plugins.source_confluence.kind import CONFLUENCE
 from builtin_plugins.source_drive.kind import DRIVE
 from builtin_plugins.source_feed.feed import FEED
+from builtin_plugins.source_folder.kind import FOLDER
+from builtin_plugins.source_git.repository import GIT
 from builtin_plugins.source_imap.mailbox import IMAP
 from builtin_plugins.source_s3.bucket import S3
 from builtin_plugins.source_sharepoint.kind import SHAREPOINT
 from builtin_plugins.source_web.site import WEB
+from builtin_plugins.source_webdav.kind import WEBDAV
 from builtin_plugins.sources.api import SourceKind
 from tests.builtin_plugins.web_client.language_files import FILES, faults, known_texts
 
@@ -52,12 +55,14 @@ def test_vendored_file_is_what_npm_has(item: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [CONFLUENCE, DRIVE, FEED, IMAP, S3, SHAREPOINT, WEB], ids=lambda kind: kind.name
+    "kind",
+    [CONFLUENCE, DRIVE, FEED, FOLDER, GIT, IMAP, S3, SHAREPOINT, WEB, WEBDAV],
+    ids=lambda kind: kind.name,
 )
 def test_forms_of_sources_come_in_all_languages(kind: SourceKind) -> None:
     fields = kind.settings.model_json_schema()["properties"].values()
     texts = [kind.title, kind.secret, *(one.get(name) for one in fields for name in ("title", "description"))]
-    form = (STATIC / "pages/sources/add.js").read_text(encoding="utf-8")
+    form = (STATIC / "pages/sources/forms.js").read_text(encoding="utf-8")
     assert [text for text in texts if text and f'"{text}"' not in form] == []
 
 

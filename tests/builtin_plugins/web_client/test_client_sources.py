@@ -33,8 +33,12 @@ async def test_a_folder_is_added_and_kept_in_step(site: Running, visitor: Visito
     await dialog.get_by_role("button", name="Try it").click()
     await expect(dialog.get_by_text("The source can’t be read")).to_be_visible()
     await dialog.get_by_label("Folder", exact=True).fill(str(folder))
+    await dialog.get_by_text("What is taken").click()
+    await dialog.get_by_label("Leave out").fill("*.txt")
     await dialog.get_by_role("button", name="Try it").click()
     await expect(dialog.get_by_text("rule-0.md")).to_be_visible()
+    await expect(dialog.get_by_text("filter: its path is excluded")).to_be_visible()
+    await dialog.get_by_label("Leave out").fill("")
     await dialog.get_by_label("Name").fill("Rules")
     await dialog.get_by_role("button", name="Add", exact=True).click()
     await expect(page.get_by_role("heading", name="Rules", level=1)).to_be_visible()
@@ -46,6 +50,9 @@ async def test_a_folder_is_added_and_kept_in_step(site: Running, visitor: Visito
     await page.get_by_role("link", name="rule-3.md").click()
     await page.get_by_role("link", name="Details").click()
     await expect(page.get_by_role("definition").filter(has_text="rule-3.md")).to_be_visible()
+    await expect(page.get_by_text("Version there")).to_be_visible()
+    await expect(page.get_by_text("Everybody who sees the knowledge base.")).to_be_visible()
+    await expect(page.get_by_role("link", name="Rules", exact=True)).to_be_visible()
     await page.go_back()
     await page.go_back()
     for number in range(8):
@@ -62,6 +69,51 @@ async def test_a_folder_is_added_and_kept_in_step(site: Running, visitor: Visito
     await expect(page.get_by_role("heading", name="No sources yet")).to_be_visible()
     left = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
     assert [one["filename"] for one in left] == ["handbook.md"]
+
+
+async def test_settings_and_filters_are_changed(site: Running, visitor: Visitor) -> None:
+    """They are tried before they are saved, and the source's page says what they are; a dry run is no run."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    top = Path(site.platform.settings_of(SourceFolderSettings).source_folders) / f"changed-{base['id']}"
+    for name in ("old", "new"):
+        (top / name).mkdir(parents=True)
+        (top / name / f"{name}.md").write_text(f"# The {name} one")
+    body = {"kind": "folder", "name": "Rules", "settings": {"path": str(top / "old")}}
+    made = await ana.post(f"/v1/rag/knowledge-bases/{base['id']}/sources", json=body)
+    path = f"/v1/rag/sources/{made.json()['id']}"
+    page = await visitor.arrive(ana, f"/documents/{base['id']}/sources/{made.json()['id']}")
+    await expect(page.get_by_text("1 found · 1 new").first).to_be_visible()
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Change", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_label("Who may read")).to_contain_text("Whoever may read it there")
+    await dialog.get_by_label("Folder", exact=True).fill(str(top / "new"))
+    await dialog.get_by_text("What is taken").click()
+    await dialog.get_by_label("Largest file in MB").fill("2.5")
+    await dialog.get_by_label("Not older than, in days").fill("30")
+    await dialog.get_by_label("Only these media types").fill("text/*")
+    await dialog.get_by_role("button", name="Try it").click()
+    await expect(dialog.get_by_text("new.md")).to_be_visible()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog).to_have_count(0)
+    saved = (await ana.get(path)).json()
+    assert saved["settings"]["path"] == str(top / "new")
+    filters = {
+        "max_size_mb": 2.5,
+        "max_age_days": 30,
+        "media_types": ["text/*"],
+        "include": [],
+        "exclude": [],
+    }
+    assert saved["filters"] == filters
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Show what would change").click()
+    await expect(page.get_by_text("Rehearsed")).to_have_count(1)
+    assert (await ana.get(path)).json()["last_run"]["is_dry"] is False
+    await page.get_by_role("link", name="Details").click()
+    await expect(page.get_by_role("definition").filter(has_text="Folder on the server")).to_be_visible()
+    await expect(page.get_by_role("definition").filter(has_text="2.5")).to_be_visible()
 
 
 async def unmapped(owner: Actor, path: str, offset: int) -> set[tuple[str, str]]:
@@ -89,6 +141,9 @@ async def test_people_at_a_source_get_counterparts(site: Running, visitor: Visit
     await eventually(is_done)
     page = await visitor.arrive(ana, f"/documents/{base['id']}/sources/{made.json()['id']}?tab=rights")
     await expect(page.get_by_text("Documents that nobody may read")).to_be_visible()
+    await visitor.go(f"/documents/{base['id']}/sources/{made.json()['id']}")
+    await expect(page.get_by_text("Some of its permissions could not be mapped")).to_be_visible()
+    await page.get_by_role("link", name="Permissions").first.click()
     root = (
         page.get_by_role("listitem")
         .filter(has_text="rootPerson")

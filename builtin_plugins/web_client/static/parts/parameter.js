@@ -15,17 +15,24 @@ export function Parameter({ name, schema, required, value, onChange }) {
   const shown = { label: schema.title ?? name, hint: schema.description, required, optional: !required };
   if (type === "boolean") return html`<${Check} label=${shown.label} hint=${shown.hint} checked=${value ?? schema.default ?? false} onChange=${onChange} />`;
   if (schema.enum) {
-    return html`<${Field} as="select" ...${shown} value=${value ?? schema.default ?? ""} onInput=${onChange}><option value=""></option>${schema.enum.map((item) => html`<option value=${item}>${item}</option>`)}<//>`;
+    return html`<${Field} as="select" ...${shown} value=${value ?? schema.default ?? ""} onInput=${onChange}>${schema.default === undefined && html`<option value=""></option>`}${schema.enum.map((item) => html`<option value=${item}>${schema.titles?.(item) ?? item}</option>`)}<//>`;
   }
   if (["integer", "number"].includes(type)) {
     return html`<${Field} ...${shown} type="number" step=${type === "integer" ? 1 : "any"} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${(text) => onChange(text === "" ? "" : Number(text))} />`;
   }
-  if (schema.format === "lines") {
-    const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
-    return html`<${Field} as="textarea" ...${shown} onInput=${(text) => onChange(lines(text).length ? lines(text) : "")} />`;
-  }
+  if (schema.format === "lines") return html`<${LinesParameter} shown=${shown} value=${value} onChange=${onChange} />`;
   if (["object", "array"].includes(type)) return html`<${JsonParameter} shown=${shown} onChange=${onChange} />`;
   return html`<${Field} ...${shown} placeholder=${schema.default ?? ""} value=${value ?? ""} onInput=${onChange} />`;
+}
+
+function LinesParameter({ shown, value, onChange }) {
+  const [text, setText] = useState((value ?? []).join("\n"));
+  const take = (typed) => {
+    setText(typed);
+    const lines = typed.split("\n").map((line) => line.trim()).filter(Boolean);
+    onChange(lines.length ? lines : "");
+  };
+  return html`<${Field} as="textarea" ...${shown} value=${text} onInput=${take} />`;
 }
 
 function JsonParameter({ shown, onChange }) {

@@ -47,7 +47,7 @@ export default function DocumentPage({ base, id }) {
       ${isReadable(document) && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
       ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
       ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
-      ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
+      ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} mine=${mine} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onRestored=${() => go(`/documents/${base}/${id}`)} onClose=${() => setDeleting(false)} />`}
     `}<//>
   </div>`;
@@ -111,18 +111,19 @@ function Passages({ base, id }) {
 }
 
 /** Where a document that is kept in step with a source lives. */
-function Origin({ base, document }) {
+function Origin({ base, document, mine }) {
   if (document.kept_by !== "sources" || document.status === "superseded" || document.parent_id) return null;
-  return html`<${SourceOf} base=${base} id=${document.document_id} />`;
+  return html`<${SourceOf} base=${base} id=${document.document_id} mine=${mine} />`;
 }
 
-function SourceOf({ base, id }) {
+function SourceOf({ base, id, mine }) {
   const found = useResource((signal) => api.origin({ kb_id: base, document_id: id, signal }), [base, id]);
   return html`<h2>${t("Where it lives")}</h2><${Loaded} of=${found} lines=${2}>${(origin) => {
     const facts = [
-      [t("Source"), origin.source],
+      [t("Source"), mine ? html`<${Link} to=${`/documents/${base}/sources/${origin.source_id}`}>${origin.source}<//>` : origin.source],
       [t("Path"), origin.path],
       isAddress(origin.link) && [t("Original"), html`<a href=${origin.link} target="_blank" rel="noreferrer noopener">${origin.link}</a>`],
+      origin.version && [t("Version there"), html`<code>${origin.version}</code>`],
       origin.modified_at && [t("Changed there"), dateTime(origin.modified_at)],
       ...Object.entries(origin.details),
     ].filter(Boolean);
@@ -133,13 +134,14 @@ function SourceOf({ base, id }) {
 /** Who may read it here, and why; only for whoever may change the knowledge base. */
 function Readers({ base, id }) {
   const found = useResource((signal) => api.documentReaders({ kb_id: base, document_id: id, signal }), [base, id]);
-  if (!found.data?.source) return null;
-  const { everybody, readers } = found.data;
+  if (!found.data) return null;
+  const { everybody, readers, source } = found.data;
   return html`<h2>${t("Who may read it")}</h2>
-    ${everybody && html`<p>${t("Everybody who sees the knowledge base.")}</p>`}
-    <ul class="list">${readers.map((one) => html`<li key=${`${one.kind}-${one.name}`}>${one.name} <span class="faint">${plural(one.account_ids.length, "One account here", "{n} accounts here")}</span></li>`)}</ul>`;
+    <p>${everybody ? t("Everybody who sees the knowledge base.") : t("Of those who see the knowledge base, whoever may read it at “{source}”:", { source })}</p>
+    <ul class="list">${readers.map((one) => html`<li key=${`${one.kind}-${one.name}`}>${one.name} <span class="faint">${t(KINDS[one.kind])} · ${plural(one.account_ids.length, "One account here", "{n} accounts here")}</span></li>`)}</ul>`;
 }
 
+const KINDS = { person: "Person", group: "Group" };
 const isAddress = (link) => /^https?:/.test(link ?? "");
 
 function Details({ document }) {

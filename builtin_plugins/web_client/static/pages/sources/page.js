@@ -6,7 +6,8 @@ import { usePolling, useResource } from "../../lib/resource.js";
 import { Link, go } from "../../lib/router.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
-import { AddSource, titled } from "./add.js";
+import { AddSource } from "./add.js";
+import { titled } from "./forms.js";
 import { RunState, figuresOf, isActive, lastOf, nextOf } from "./states.js";
 
 const PAUSE = 1_500;

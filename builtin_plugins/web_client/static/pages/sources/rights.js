@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { dateTime, number, t } from "../../lib/words.js";
+import { dateTime, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Loaded, Notice } from "../../parts/basics.js";
 import { Choice, Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
@@ -53,6 +53,20 @@ export function Rights({ id }) {
     ${principals.total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setOffset(Math.max(0, offset - AT_ONCE))}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= principals.total} onClick=${() => setOffset(offset + AT_ONCE)}>${t("Next")}<//></div>`}
     ${edited && html`<${Counterpart} id=${id} principal=${edited} said=${said} onSaved=${found.reload} onClose=${() => setEdited(null)} />`}
   `}<//>`;
+}
+
+/** What of the permissions needs the owner: people and groups that read nothing, documents that nobody reads. */
+export function Unmapped({ id, to }) {
+  const found = useResource((signal) => api.sourceRights({ source_id: id, signal }), [id]);
+  if (!found.data?.read_at) return null;
+  const { groups_unmapped: groups, people_unmapped: people, unreadable } = found.data;
+  const lines = [
+    groups > 0 && plural(groups, "One group at the source has no counterpart here.", "{n} groups at the source have no counterpart here."),
+    people > 0 && plural(people, "One person at the source has no account here.", "{n} people at the source have no account here."),
+    unreadable > 0 && plural(unreadable, "One document can be read by nobody here.", "{n} documents can be read by nobody here."),
+  ].filter(Boolean);
+  if (!lines.length) return null;
+  return html`<${Notice} tone="info" title=${t("Some of its permissions could not be mapped")} action=${html`<${Button} small to=${to}>${t("Permissions")}<//>`}>${lines.join(" ")}<//>`;
 }
 
 /** The accounts, or the teams, that the user can name, as pairs of id and name; one that was named by somebody else as well. */

@@ -7,10 +7,11 @@ import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
 import { bytes, dateTime, number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Failure, Head, Loaded, Notice, Tabs } from "../../parts/basics.js";
-import { Choice, Field, Form } from "../../parts/forms.js";
-import { Dialog, Menu, say } from "../../parts/layers.js";
-import { linesOf } from "./add.js";
-import { Rights } from "./rights.js";
+import { Choice, Form } from "../../parts/forms.js";
+import { Dialog, Menu } from "../../parts/layers.js";
+import { ChangeSource } from "./change.js";
+import { settingOf, titled } from "./forms.js";
+import { Rights, Unmapped } from "./rights.js";
 import { RunState, TRIGGERS, figuresOf, isActive, lastOf, nextOf } from "./states.js";
 
 const PAUSE = 1_500;
@@ -19,10 +20,14 @@ const STATES = { "": "All", stored: "Documents", skipped: "Left out", failed: "F
 
 export default function SourcePage({ base, id }) {
   const found = useResource((signal) => api.source({ source_id: id, signal }), [id]);
+  const kinds = useResource((signal) => api.sourceKinds({ signal }), []);
+  const kind = kinds.data?.items.find(({ name }) => name === found.data?.kind);
   const [dialog, setDialog] = useState("");
   const back = { to: `/documents/${base}/sources`, title: t("Sources") };
+  const [asked, setAsked] = useState(0);
   const run = useAction(async (dry) => {
     await api.runSource({ source_id: id, body: { dry } });
+    setAsked(asked + 1);
     await found.reload();
   });
   usePolling(found.reload, PAUSE, isActive(found.data?.last_run) || (found.data?.is_leaving ?? false));
@@ -45,17 +50,18 @@ export default function SourcePage({ base, id }) {
       ${source.missing !== null && html`<${Missing} source=${source} onConfirmed=${found.reload} />`}
       ${source.problem && html`<${Notice} tone="bad" title=${t("The last run did not succeed")}><span lang="en">${source.problem}</span><//>`}
       ${source.watch_problem && html`<${Notice} tone="info" title=${t("Changes are not noticed at once")}><span lang="en">${source.watch_problem}</span><//>`}
+      ${source.is_guarded && tab !== "rights" && html`<${Unmapped} id=${id} to=${`${here}?tab=rights`} />`}
       <${Tabs} label=${t("Views of this source")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Runs"), to: `${here}?tab=runs` },
         { title: t("Items"), to: `${here}?tab=items` },
         source.is_guarded && { title: t("Permissions"), to: `${here}?tab=rights` },
         { title: t("Details"), to: `${here}?tab=details` },
       ].filter(Boolean)} />
-      ${tab === "runs" && html`<${Runs} id=${id} latest=${source.last_run} />`}
+      ${tab === "runs" && html`<${Runs} id=${id} latest=${source.last_run} asked=${asked} />`}
       ${tab === "items" && html`<${Items} base=${base} id=${id} counts=${source.items} />`}
       ${tab === "rights" && html`<${Rights} id=${id} />`}
-      ${tab === "details" && html`<${Facts} source=${source} />`}
-      ${dialog === "change" && html`<${Change} source=${source} onSaved=${found.set} onClose=${() => setDialog("")} />`}
+      ${tab === "details" && html`<${Facts} source=${source} kind=${kind} />`}
+      ${dialog === "change" && html`<${ChangeSource} base=${base} source=${source} kind=${kind} onSaved=${found.set} onClose=${() => setDialog("")} />`}
       ${dialog === "push" && html`<${Push} id=${id} onClose=${() => setDialog("")} />`}
       ${dialog === "remove" && html`<${Remove} source=${source} onRemoved=${() => go(back.to)} onClose=${() => setDialog("")} />`}
     `}<//>
@@ -74,22 +80,24 @@ function Missing({ source, onConfirmed }) {
     <${Failure} error=${action.error} /><//>`;
 }
 
-function Runs({ id, latest }) {
-  const found = useResource((signal) => api.sourceRuns({ source_id: id, query: { limit: AT_ONCE }, signal }), [id, latest?.id, latest?.state]);
+function Runs({ id, latest, asked }) {
+  const found = useResource((signal) => api.sourceRuns({ source_id: id, query: { limit: AT_ONCE }, signal }), [id, latest?.id, latest?.state, asked]);
+  usePolling(found.reload, PAUSE, found.data?.items.some((run) => run.is_dry && isActive(run)) ?? false);
   return html`<${Loaded} of=${found}>${({ items }) => html`<ul class="list">${items.map((run) => html`<li class="panel stack close" key=${run.id}>
-    <div class="row"><${RunState} run=${run} /><span class="grow">${dateTime(run.started_at)}</span><span class="faint">${t(TRIGGERS[run.trigger])}</span></div>
-    <p class="muted">${[figuresOf(run), run.fetched_bytes > 0 && t("{size} fetched", { size: bytes(run.fetched_bytes) })].filter(Boolean).join(" · ")}</p>
+    <div class="row"><${RunState} run=${run} /><span class="grow">${dateTime(run.started_at)}</span></div>
+    <p class="muted">${[t(TRIGGERS[run.trigger]), figuresOf(run), run.fetched_bytes > 0 && t("{size} fetched", { size: bytes(run.fetched_bytes) })].filter(Boolean).join(" · ")}</p>
     ${run.error && html`<p class="bad" lang="en">${run.error}</p>`}
-    ${run.plan && html`<${Plan} plan=${run.plan} />`}
+    ${run.plan && html`<${Plan} run=${run} />`}
   </li>`)}</ul>`}<//>`;
 }
 
 const CHANGES = { added: "New", changed: "Changed", moved: "Moved", gone: "Gone", skipped: "Left out" };
 
-function Plan({ plan }) {
-  const some = Object.entries(plan).filter(([, paths]) => paths.length);
-  if (!some.length) return html`<p>${t("Nothing would change.")}</p>`;
-  return html`<dl class="facts">${some.map(([change, paths]) => html`<dt>${t(CHANGES[change])}</dt><dd>${paths.map((path) => html`<span class="block">${path}</span>`)}</dd>`)}</dl>`;
+function Plan({ run }) {
+  const some = Object.entries(run.plan).filter(([, paths]) => paths.length);
+  const isSame = run.added + run.changed + run.moved + run.gone === 0;
+  if (!some.length && !isSame) return html`<p>${t("Its changes are not listed here, as not everybody may see them.")}</p>`;
+  return html`${isSame && html`<p>${t("Nothing would change.")}</p>`}<dl class="facts">${some.map(([change, paths]) => html`<dt>${t(CHANGES[change])}</dt><dd>${paths.map((path) => html`<span class="block">${path}</span>`)}</dd>`)}</dl>`;
 }
 
 function Items({ base, id, counts }) {
@@ -108,41 +116,24 @@ function Items({ base, id, counts }) {
     `}<//>`;
 }
 
-function Facts({ source }) {
-  const { include, exclude } = source.filters;
+function Facts({ source, kind }) {
+  const { include, exclude, media_types: media, max_size_mb: size, max_age_days: days } = source.filters;
+  const title = (key) => titled(kind?.settings_schema.properties?.[key]?.title ?? key);
   const facts = [
-    [t("Kind"), source.kind],
-    ...Object.entries(source.settings).filter(([, value]) => value !== "" && value?.length !== 0),
+    [t("Kind"), titled(kind?.title ?? source.kind)],
+    ...Object.entries(source.settings)
+      .filter(([, value]) => value !== null && value !== "" && value.length !== 0)
+      .map(([key, value]) => [title(key), settingOf(value)]),
     [t("When it runs"), source.schedule ?? t("By hand")],
     include.length && [t("Only"), include.join(", ")],
     exclude.length && [t("Leave out"), exclude.join(", ")],
+    media.length && [t("Only these media types"), media.join(", ")],
+    size && [t("Largest file in MB"), number(size)],
+    days && [t("Not older than, in days"), number(days)],
     [t("Changes at the source"), source.is_watched ? t("Noticed at once") : t("Found by its runs")],
-    [t("Credential"), source.has_secret ? t("Stored") : t("None")],
+    kind?.secret && [t("Credential"), source.has_secret ? t("Stored") : t("None")],
   ].filter(Boolean);
   return html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${String(value)}</dd>`)}</dl>`;
-}
-
-function Change({ source, onSaved, onClose }) {
-  const [name, setName] = useState(source.name);
-  const [schedule, setSchedule] = useState(source.schedule ?? "");
-  const [include, setInclude] = useState(source.filters.include.join("\n"));
-  const [exclude, setExclude] = useState(source.filters.exclude.join("\n"));
-  const [secret, setSecret] = useState("");
-  const action = useAction(async () => {
-    const filters = { ...source.filters, include: linesOf(include), exclude: linesOf(exclude) };
-    onSaved(await api.changeSource({ source_id: source.id, body: { name, schedule: schedule.trim() || null, filters, ...(secret && { secret }) } }));
-    onClose();
-    say(t("Saved"));
-  });
-  return html`<${Dialog} title=${source.name} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${!name.trim()}>
-      <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
-      <${Field} label=${t("When it runs")} value=${schedule} onInput=${setSchedule} optional hint=${t("@hourly, @daily, @weekly, or five cron fields; by hand when empty.")} />
-      <${Field} as="textarea" label=${t("Only")} value=${include} onInput=${setInclude} optional />
-      <${Field} as="textarea" label=${t("Leave out")} value=${exclude} onInput=${setExclude} optional hint=${t("Paths, one in a line, such as drafts/** or *.log")} />
-      <${Field} label=${t("New credential")} type="password" value=${secret} onInput=${setSecret} autocomplete="off" optional hint=${t("Kept encrypted, and shown to nobody.")} />
-    <//>
-  <//>`;
 }
 
 function Push({ id, onClose }) {

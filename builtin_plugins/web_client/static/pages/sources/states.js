@@ -27,9 +27,11 @@ export function RunState({ run }) {
 
 const FIGURES = { found: "{n} found", added: "{n} new", changed: "{n} changed", moved: "{n} moved", gone: "{n} gone", skipped: "{n} left out", failed: "{n} failed" };
 
+const UNDECIDED = ["needs_confirmation", "superseded"];
+
 /** What a run found, in a line; nothing is said of what did not happen. */
 export const figuresOf = (run) =>
-  Object.entries(FIGURES)
+  Object.entries({ ...FIGURES, ...(UNDECIDED.includes(run.state) && { gone: "{n} missing" }) })
     .filter(([name]) => name === "found" || run[name] > 0)
     .map(([name, text]) => t(text, { n: number(run[name]) }))
     .join(" · ");
