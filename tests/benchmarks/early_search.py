@@ -5,7 +5,7 @@
 A served platform with the default model: seconds from the upload until a search finds the last page, until
 the document is completed, and how long searches take in between, against those afterwards. Then the ranking.
 Words, vectors and both legs with all vectors there; then half of the passages, by chance, found by words
-alone, of which some (`questions.retrieval.MOST_EARLY`) are embedded for the question. `unread` leaves that
+alone, of which some (`questions.word_hits.MOST_EMBEDDED`) are embedded for the question. `unread` leaves that
 half out: what was found before documents were searched while they are read.
 """
 
@@ -27,7 +27,8 @@ from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.rag.models import KnowledgeBase
-from builtin_plugins.rag.questions.retrieval import MOST_EARLY, BaseHits, merged
+from builtin_plugins.rag.questions.retrieval import merged
+from builtin_plugins.rag.questions.word_hits import MOST_EMBEDDED, BaseHits
 from builtin_plugins.vectors.api import Hit, Judged, Ranking, StoredPoint, fuse
 from builtin_plugins.vectors.dense import DenseIndex
 from builtin_plugins.vectors.fusion import hybrid, weight_for
@@ -60,7 +61,7 @@ class Half:
 
     async def both(self, question: str, vector: np.ndarray, engine: EmbeddingEngine) -> Sequence[int]:
         base = KnowledgeBase(embedding_model=_MODEL.name)
-        worded = fuse(Ranking.empty(), self.early.search(question, MOST_EARLY), MOST_EARLY, 0.0)
+        worded = fuse(Ranking.empty(), self.early.search(question, MOST_EMBEDDED), MOST_EMBEDDED, 0.0)
         cosines = self.vectors[worded.labels] @ vector
         parts = [self._hits(self.embedded(question, vector)), self._hits(worded, cosines)]
         asked = _MODEL.embedded(vector.reshape(1, -1), engine.identity)

@@ -391,8 +391,8 @@ class Ingestion:
         vectors, collection = self._platform.resource(VECTORS), self._base.collection
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
-        if document.searchable_count and (number // BATCH).bit_count() == 1:
-            vectors.publish(unit, collection, document.id)  # after 1, 2, 4, 8 … batches: by meaning, too
+        if document.searchable_count:
+            vectors.publish(unit, collection, document.id)  # found by meaning, too
 
     def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
         document = self._hold(unit)

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
-from builtin_plugins.rag.questions.retrieval import MOST_EARLY
+from builtin_plugins.rag.questions.word_hits import MOST_CHARS, MOST_EMBEDDED
 from builtin_plugins.rag.services.early_search import bases_with_early_words
 from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
@@ -50,6 +50,7 @@ class WholeBatchesWait(HashEmbeddings):
         self.waiting = asyncio.Semaphore(0)
         self.go = asyncio.Event()
         self.few = 0
+        self.longest = 0
 
     @hookimpl
     async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
@@ -58,6 +59,7 @@ class WholeBatchesWait(HashEmbeddings):
             await self.go.wait()
         elif purpose == "passage":
             self.few += len(texts)
+            self.longest = max(self.longest, sum(map(len, texts)))
         return await super().embed_texts(model, texts)
 
 
@@ -236,11 +238,52 @@ async def test_a_question_to_many_knowledge_bases_embeds_no_more_for_it(start_pl
     async with asyncio.timeout(30):
         for _ in range(UNDER_WAY * len(bases)):
             await waits.waiting.acquire()
-        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EARLY)
-        assert 0 < waits.few <= MOST_EARLY
+        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EMBEDDED)
+        assert 0 < waits.few <= MOST_EMBEDDED
         assert any("mussels" in one["text"] for one in answer["sources"])
         waits.go.set()
         await working
+
+
+async def test_the_part_of_a_long_passage_that_fits_is_embedded(start_platform: Start) -> None:
+    """So that a question costs the same however long passages are."""
+    waits = WholeBatchesWait()
+    running = await start_platform("rag", "extractive_answers", waits)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=1500, chunk_overlap=0)
+    filler = " ".join(f"Whales and seals swim {number} miles in the cold sea." for number in range(14_000))
+    place = filler.index("Whales", 9_000)
+    text = f"{filler[:place]}The walrus in Tromsø eats 25 kilos of mussels a day. {filler[place:]}"
+    assert (await upload(ann, base, "sea.txt", text)).status == 202
+    working = asyncio.create_task(running.run_jobs())
+    question = "How many miles do whales and seals swim, and what does the walrus in Tromsø eat?"
+    async with asyncio.timeout(60):
+        for _ in range(UNDER_WAY):
+            await waits.waiting.acquire()
+        path = f"/v1/rag/knowledge-bases/{base}/search"
+        found = (await ann.post(path, json={"question": question})).json()["items"]
+        assert len(found[0]["text"]) > 1000 and "mussels" in found[0]["text"]
+        assert waits.few == MOST_EMBEDDED and waits.longest <= MOST_CHARS
+        waits.go.set()
+        await working
+
+
+async def test_what_has_its_vector_is_not_embedded_for_a_question(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        vectors, gate = site.running.platform.resource(VECTORS), site.gate
+        async with asyncio.timeout(30):
+            while gate.batches < UNDER_WAY:  # noqa: ASYNC110  # no notice of it is sent
+                await asyncio.sleep(0.02)
+            first, gate.go = gate.go, asyncio.Event()
+            gate.stop_before, gate.all_after = gate.batches + 1, True
+            first.set()
+            seen = gate.batches * BATCH
+            while gate.batches < 2 * UNDER_WAY or await vectors.count(f"rag:{site.base}") < seen:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            found = await site.hits(
+                question="Line 3 of a text", hybrid=False
+            )  # embedding a passage would wait
+        assert len(found) == 5 and gate.batches == 2 * UNDER_WAY
 
 
 async def test_a_search_finds_by_an_index_that_nothing_is_read(start_platform: Start) -> None:
