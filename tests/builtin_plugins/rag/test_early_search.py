@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import hookimpl
 from kernel.testing import Actor, Reply, Running
+from tests.builtin_plugins.documents import sample_documents as documents
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
     ask,
@@ -38,6 +41,8 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
 )
+SCANNED = 20
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 QUESTION = "Which line is about the walrus in Tromsø?"
 ABOUT = f"{LONG}\nThe walrus in Tromsø eats 25 kilos of mussels a day.\n"
 
@@ -322,3 +327,58 @@ async def test_a_version_that_was_never_complete_leaves_no_passages(start_platfo
         assert chunks["total"] == 0
         assert await vectors.count(f"rag-earlier:{site.base}") == 0
         assert await site.left() == 0
+
+
+@asynccontextmanager
+async def scan_being_read(
+    start_platform: Start, folder: Path, most_chars: int = 100_000
+) -> AsyncIterator[BeingRead]:
+    """Its first pages are found, later ones are still recognized; each is a passage of some 70 characters."""
+    pages = [
+        [f"The walrus of page {number} has eaten", f"{number + 20} kilos of mussels in Tromso."]
+        for number in range(1, SCANNED + 1)
+    ]
+    file = documents.scan(folder / "scan.pdf", pages)
+    gate = GatedEmbeddings(0)
+    env = {"PLATFORM_RAG_MAX_TEXT_CHARS": str(most_chars)}
+    running = await start_platform("rag", "extractive_answers", gate, env=env)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    document = (await upload(ann, base, "scan.pdf", file.read_bytes())).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(120):
+        while not (await record(ann, base, document))["searchable_count"]:  # noqa: ASYNC110  # no notice of it
+            await asyncio.sleep(0.02)
+        yield BeingRead(running, gate, ann, base, document)
+        await working
+
+
+@needs_tesseract
+async def test_a_scan_is_found_page_by_page(start_platform: Start, tmp_path: Path) -> None:
+    async with scan_being_read(start_platform, tmp_path) as site:
+        shown = await record(site.ann, site.base, site.document)
+        assert shown["status"] == "processing" and 0 < shown["searchable_count"] < SCANNED
+        first, *_ = await site.hits(question="What has the walrus of page 1 eaten?")
+        assert (first["page"], first["being_read"]) == (1, True) and "21 kilos" in first["text"]
+    shown = await record(site.ann, site.base, site.document)
+    assert (shown["status"], shown["searchable_count"]) == ("completed", SCANNED)
+    found = await site.hits(question="What has the walrus of page 1 eaten?", top_k=50)
+    assert len({one["chunk_id"] for one in found}) == len(found) == SCANNED
+    assert await site.left() == 0
+
+
+@needs_tesseract
+@pytest.mark.parametrize("end", ["fail", "cancel", "delete"])
+async def test_nothing_is_left_of_a_scan_that_ends(start_platform: Start, tmp_path: Path, end: str) -> None:
+    """Failing: there is more text than one document may have, which its last pages show."""
+    async with scan_being_read(start_platform, tmp_path, 60 * SCANNED if end == "fail" else 100_000) as site:
+        if end == "cancel":
+            path = f"/v1/rag/knowledge-bases/{site.base}/ingestion/cancel"
+            assert (await site.ann.post(path)).status == 200
+        elif end == "delete":
+            assert (await site.ann.delete(path_of(site.base, site.document))).status in (200, 204)
+    if end != "delete":
+        shown = await record(site.ann, site.base, site.document)
+        assert (shown["status"], shown["searchable_count"]) == ("failed", 0)
+    assert await site.hits() == []
+    assert await site.left() == 0
