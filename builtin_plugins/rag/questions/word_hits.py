@@ -21,7 +21,7 @@ from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.vectors.api import VECTORS, Hit, WordQuery, searched_text
 from kernel.sdk import Platform
 
-MOST_EMBEDDED: Final = 16
+MOST_EMBEDDED: Final = 20
 """Passages without vectors, in all knowledge bases, that are embedded for a question."""
 MOST_CHARS: Final = 3_000
 """Characters of these, together: some 200 ms of processor time with multilingual-e5-small in int8."""
