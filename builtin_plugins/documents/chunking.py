@@ -26,7 +26,6 @@ MAX_SIZE: Final = 8_192
 _ABOVE: Final = " › "
 _LONGEST_SECTION: Final = 200
 _MAX_DEPTH: Final = 4
-_BUFFER_CHARS: Final = 131_072
 _MAX_HEADING_CHARS: Final = 100
 _MAX_HEADINGS: Final = 3
 _VISIBLE: Final = re.compile(r"\S")
@@ -310,11 +309,12 @@ class _Window:
         dropped = max(0, start - self._behind)
         self.offset += dropped
         kept = self.text[dropped:]
-        self.text = "".join([kept, *self._read(self.offset + len(kept))])
-        return start - dropped
+        start -= dropped
+        self.text = "".join([kept, *self._read(self.offset + len(kept), self.offset + start + self._ahead)])
+        return start
 
-    def _read(self, end: int) -> Iterator[str]:
-        enough = end + _BUFFER_CHARS
+    def _read(self, end: int, enough: int) -> Iterator[str]:
+        """Read no further than it takes: the blocks may come from a file that is still being written."""
         while end < enough:
             block = next(self._blocks, None)
             if block is None:

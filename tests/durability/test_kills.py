@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 import sqlite3
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 from kernel.testing import environment, eventually, migrated_home
+from tests.builtin_plugins.documents.sample_documents import scan
 from tests.fakes.paced_embeddings import paced
 from tests.fakes.processes import Child, free_port, process_environment, start_python, without_plugins
 
@@ -118,11 +120,15 @@ class Client:
 
     async def upload(self, number: int) -> None:
         """Send one document; it counts only if the answer arrives."""
+        await self.upload_file(f"{number}.txt", document(number, self.lines).encode())
+
+    async def upload_file(self, name: str, content: bytes) -> None:
+        """The same with a file."""
         form = aiohttp.FormData()
-        form.add_field("file", document(number, self.lines).encode(), filename=f"{number}.txt")
+        form.add_field("file", content, filename=name)
         with suppress(aiohttp.ClientError, TimeoutError, ConnectionError):
             answer = await self._call("POST", f"/v1/rag/knowledge-bases/{self.base}/upload", data=form)
-            self.acknowledged[answer["document_id"]] = f"{number}.txt"
+            self.acknowledged[answer["document_id"]] = name
 
     async def documents(self) -> list[dict[str, object]]:
         answer = await self._call("GET", f"/v1/rag/knowledge-bases/{self.base}/documents")
@@ -186,6 +192,37 @@ async def test_a_worker_killed_between_two_batches_loses_and_doubles_nothing(
             server.kill_worker()
             await _wait_until_done(client)
             await _check(client, platform_home)
+    finally:
+        await server.stop()
+    _check_rows(platform_home)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+async def test_a_worker_killed_while_a_scan_is_recognized_loses_and_doubles_nothing(
+    platform_home: Path, tmp_path: Path
+) -> None:
+    """Its first pages are found by then; none of them stays behind where unread ones are."""
+    pages = [[f"The walrus of page {number} has", "eaten many mussels in Tromso."] for number in range(20)]
+    server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
+    await server.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            client = Client(server, session, chunk_size=100)
+            await client.sign_up()
+            await client.upload_file("scan.pdf", scan(tmp_path / "scan.pdf", pages).read_bytes())
+            record: dict[str, object] = {}
+            async with asyncio.timeout(120):
+                while not record.get("searchable_count"):
+                    (record,) = await client.documents()
+                    await asyncio.sleep(0.02)  # polling is what clients do
+            assert (record["status"], record["chunk_count"]) == ("processing", 0)
+            server.kill_worker()
+            await _wait_until_done(client)
+            (record,) = await client.documents()
+            assert record["status"] == "completed"
+            chunks = await client.chunks(str(record["document_id"]))
+            assert [chunk["page"] for chunk in chunks] == list(range(1, len(pages) + 1))
     finally:
         await server.stop()
     _check_rows(platform_home)
@@ -257,6 +294,8 @@ def _check_rows(home: Path) -> None:
         assert connection.execute(orphans).fetchone() == (0,)
         staged = "SELECT count(*) FROM vectors_point WHERE version IS NULL"
         assert connection.execute(staged).fetchone() == (0,)
+        unread = "SELECT count(*) FROM vectors_point JOIN vectors_collection AS c ON c.id = collection_id "
+        assert connection.execute(f"{unread} WHERE c.name LIKE 'rag-reading:%'").fetchone() == (0,)
         jobs = "SELECT count(*) FROM kernel_job WHERE status != 'done'"
         assert connection.execute(jobs).fetchone() == (0,)
     connection.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
 from sqlalchemy import String, bindparam, select
@@ -19,6 +18,13 @@ from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassage
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
 from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
 from builtin_plugins.rag.questions.reporting import passage_of
+from builtin_plugins.rag.questions.word_hits import (
+    BaseHits,
+    replaced_passages,
+    unread_passages,
+    with_cosines,
+    with_meaning,
+)
 from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import pages_of, sections_of
@@ -28,20 +34,11 @@ from builtin_plugins.vectors.api import (
     Hit,
     Query,
     StoredPoint,
-    WordQuery,
     hybrid_weight,
     searched_text,
 )
 from kernel.sdk import Platform, Prepared, Scope
 from kernel.sdk.storage import Among, Ids
-
-
-@dataclass(frozen=True)
-class BaseHits:
-    """The hits of one knowledge base, best first."""
-
-    base: KnowledgeBase
-    hits: Sequence[Hit]
 
 
 async def merged(
@@ -65,14 +62,8 @@ async def merged(
 
 async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits with their cosines to `asked`, embedded again by `model`."""
-    import numpy as np
-
-    if not hits:
-        return []
     texts = [searched_text(hit.point.text, hit.point.payload) for hit in hits]
-    made = await embed(platform, model, texts, "passage")
-    cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
-    return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+    return await with_cosines(platform, model, asked, hits, texts)
 
 
 async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
@@ -99,11 +90,6 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
     scored = (replace(hit, score=min(1.0, score(hit))) for hit in hits)
     return sorted(scored, key=lambda hit: (-hit.score, -hit.cosine))
 
-
-MOST_REPLACED = 40
-"""Passages of replaced versions that are compared by their meaning."""
-MOST_EARLY = 20
-"""Passages of documents that are being read, in all knowledge bases, that are embedded for a question."""
 
 _MORE = 4
 """How many times as many passages to look at if some are copies of others."""
@@ -223,59 +209,20 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if sought.trees:
         places += [(base, base.tree_collection) for base in bases]
     # A document that is completed meanwhile is in both searches; after the other, it could be in neither.
-    by_words = [] if sought.earlier else await _being_read(platform, bases, sought)
+    by_words: list[BaseHits] = []
+    if not sought.earlier:
+        by_words = await unread_passages(platform, bases, sought.text, sought.documents)
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
     found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     if sought.earlier:
-        by_words = await _replaced(platform, bases, sought)
-    found += await _with_meaning(platform, by_words, found, aims)
+        by_words = await replaced_passages(platform, bases, sought.text, sought.documents)
+    found += await with_meaning(platform, sought.text, by_words, found, aims)
     hits = await merged(platform, found, sought.text, aims[model], depth, hybrid=sought.hybrid)
     if sought.hybrid:
         hits = prefer_named(hits, sought.text)[: sought.top_k]
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
     return await _ranked_rows(platform, hits, question, sought.documents.reader)
-
-
-async def _replaced(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
-    """The passages of replaced versions with the most of the question's words."""
-    return [
-        BaseHits(base, await _by_words(platform, base.id, base.earlier_collection, sought, MOST_REPLACED))
-        for base in bases
-    ]
-
-
-async def _being_read(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> list[BaseHits]:
-    """The same of documents that have no vectors yet: as many of each knowledge base, the best first."""
-    rankings = [
-        BaseHits(base, await _by_words(platform, base.id, base.reading_collection, sought, MOST_EARLY))
-        for base in bases
-        if base.id in sought.documents.early
-    ]
-    in_turn = filter(None, chain.from_iterable(zip_longest(*(one.hits for one in rankings))))
-    kept = {hit.point.id for hit in islice(in_turn, MOST_EARLY)}
-    return [BaseHits(one.base, [hit for hit in one.hits if hit.point.id in kept]) for one in rankings]
-
-
-async def _by_words(platform: Platform, base_id: str, collection: str, sought: Sought, k: int) -> list[Hit]:
-    query = WordQuery(sought.text, k, sought.documents.groups(base_id))
-    return await platform.resource(VECTORS).search_words(collection, query)
-
-
-async def _with_meaning(
-    platform: Platform,
-    by_words: Sequence[BaseHits],
-    found: Sequence[BaseHits],
-    aims: Mapping[str, Embedded],
-) -> list[BaseHits]:
-    """Hits by words with their cosines, so that they rank as others; without those that are found already."""
-    known = {hit.point.id for one in found for hit in one.hits}
-    measured = []
-    for base, hits in ((one.base, one.hits) for one in by_words):
-        others = [hit for hit in hits if hit.point.id not in known]
-        model = base.embedding_model
-        measured.append(BaseHits(base, await by_model(platform, model, aims[model], others)))
-    return measured
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:

@@ -45,7 +45,7 @@ from builtin_plugins.rag.metadata.publishing import Properties, settle_metadata,
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
-from builtin_plugins.rag.services.early_search import publish_words, withdraw_words
+from builtin_plugins.rag.services.early_search import WordsPublisher, withdraw_words
 from builtin_plugins.rag.services.embedding import engine_changed
 from builtin_plugins.rag.services.loading import context_of, languages_of, payload_of, point_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
@@ -220,9 +220,10 @@ class Ingestion:
         self._said: Properties = {}
         self._known = KnownVectors({}, "")
         self._doubts: str | None = None
+        self._words = WordsPublisher(platform, base, document, self._hold)
 
     async def run(self) -> None:
-        """Parse, let the words be found, embed and stage batch by batch, then publish."""
+        """Parse and let the words be found, embed and stage batch by batch, then publish."""
         sink = self._platform.scratch.new(".jsonl")
         self._progress.begin()
         try:
@@ -236,7 +237,8 @@ class Ingestion:
             if first is not None:
                 (self._language,) = await languages_of(self._platform, [first.text])
                 self._doubts = self._language_doubts(parsed, first.text)
-            await self._publish_words(parsed, passages)
+            if passages > BATCH:
+                await self._words.publish(self._chunks(parsed), self._payload_of)
             if not self._payload.large and passages > LARGE_PASSAGES:
                 raise _Large
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
@@ -261,12 +263,6 @@ class Ingestion:
         if refusal is not None:
             raise _NoRoom(refusal)
 
-    async def _publish_words(self, parsed: ParsedDocument, passages: int) -> None:
-        """Let a document be found by its words if it takes several batches and replaces none that answers."""
-        if passages > BATCH and self._document.version == 1 and self._document.searchable_count < passages:
-            chunks = self._chunks(parsed)
-            await publish_words(self._platform, self._base, chunks, self._payload_of, self._hold)
-
     def _chunks(self, parsed: ParsedDocument) -> Iterator[Chunk]:
         return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
 
@@ -283,6 +279,7 @@ class Ingestion:
             place = await asyncio.to_thread(last_place, sink)
             if place is not None:
                 self._progress.reading(place)
+            await self._words.publish_beginning(sink, self._settings.max_chunks)
 
         try:
             return await self._while_wanted(parse(children, path, self._parser(), limits, sink), tell)
@@ -391,8 +388,8 @@ class Ingestion:
         vectors, collection = self._platform.resource(VECTORS), self._base.collection
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
-        if document.searchable_count and (number // BATCH).bit_count() == 1:
-            vectors.publish(unit, collection, document.id)  # after 1, 2, 4, 8 … batches: by meaning, too
+        if document.searchable_count:
+            vectors.publish(unit, collection, document.id)  # found by meaning, too
 
     def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
         document = self._hold(unit)

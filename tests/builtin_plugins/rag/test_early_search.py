@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +16,13 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.filters.binding import bound
-from builtin_plugins.rag.questions.retrieval import MOST_EARLY
+from builtin_plugins.rag.questions.word_hits import MOST_CHARS, MOST_EMBEDDED
 from builtin_plugins.rag.services.early_search import bases_with_early_words
 from builtin_plugins.rag.services.ingest import BATCH, UNDER_WAY
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Caller, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
+from tests.builtin_plugins.documents import sample_documents as documents
 from tests.builtin_plugins.rag.rag_support import (
     Memberships,
     ask,
@@ -40,6 +43,8 @@ from tests.fakes.keeping import Keeper
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
 )
+SCANNED = 20
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 QUESTION = "Which line is about the walrus in Tromsø?"
 ABOUT = f"{LONG}\nThe walrus in Tromsø eats 25 kilos of mussels a day.\n"
 
@@ -52,6 +57,7 @@ class WholeBatchesWait(HashEmbeddings):
         self.waiting = asyncio.Semaphore(0)
         self.go = asyncio.Event()
         self.few = 0
+        self.longest = 0
 
     @hookimpl
     async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
@@ -60,6 +66,7 @@ class WholeBatchesWait(HashEmbeddings):
             await self.go.wait()
         elif purpose == "passage":
             self.few += len(texts)
+            self.longest = max(self.longest, sum(map(len, texts)))
         return await super().embed_texts(model, texts)
 
 
@@ -256,11 +263,52 @@ async def test_a_question_to_many_knowledge_bases_embeds_no_more_for_it(start_pl
     async with asyncio.timeout(30):
         for _ in range(UNDER_WAY * len(bases)):
             await waits.waiting.acquire()
-        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EARLY)
-        assert 0 < waits.few <= MOST_EARLY
+        answer = await ask(ann, pipeline, QUESTION, top_k=MOST_EMBEDDED)
+        assert 0 < waits.few <= MOST_EMBEDDED
         assert any("mussels" in one["text"] for one in answer["sources"])
         waits.go.set()
         await working
+
+
+async def test_the_part_of_a_long_passage_that_fits_is_embedded(start_platform: Start) -> None:
+    """So that a question costs the same however long passages are."""
+    waits = WholeBatchesWait()
+    running = await start_platform("rag", "extractive_answers", waits)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=1500, chunk_overlap=0)
+    filler = " ".join(f"Whales and seals swim {number} miles in the cold sea." for number in range(14_000))
+    place = filler.index("Whales", 9_000)
+    text = f"{filler[:place]}The walrus in Tromsø eats 25 kilos of mussels a day. {filler[place:]}"
+    assert (await upload(ann, base, "sea.txt", text)).status == 202
+    working = asyncio.create_task(running.run_jobs())
+    question = "How many miles do whales and seals swim, and what does the walrus in Tromsø eat?"
+    async with asyncio.timeout(60):
+        for _ in range(UNDER_WAY):
+            await waits.waiting.acquire()
+        path = f"/v1/rag/knowledge-bases/{base}/search"
+        found = (await ann.post(path, json={"question": question})).json()["items"]
+        assert len(found[0]["text"]) > 1000 and "mussels" in found[0]["text"]
+        assert waits.few == MOST_EMBEDDED and waits.longest <= MOST_CHARS
+        waits.go.set()
+        await working
+
+
+async def test_what_has_its_vector_is_not_embedded_for_a_question(start_platform: Start) -> None:
+    async with being_read(start_platform) as site:
+        vectors, gate = site.running.platform.resource(VECTORS), site.gate
+        async with asyncio.timeout(30):
+            while gate.batches < UNDER_WAY:  # noqa: ASYNC110  # no notice of it is sent
+                await asyncio.sleep(0.02)
+            first, gate.go = gate.go, asyncio.Event()
+            gate.stop_before, gate.all_after = gate.batches + 1, True
+            first.set()
+            seen = gate.batches * BATCH
+            while gate.batches < 2 * UNDER_WAY or await vectors.count(f"rag:{site.base}") < seen:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            found = await site.hits(
+                question="Line 3 of a text", hybrid=False
+            )  # embedding a passage would wait
+        assert len(found) == 5 and gate.batches == 2 * UNDER_WAY
 
 
 async def test_a_search_finds_by_an_index_that_nothing_is_read(start_platform: Start) -> None:
@@ -299,3 +347,58 @@ async def test_a_version_that_was_never_complete_leaves_no_passages(start_platfo
         assert chunks["total"] == 0
         assert await vectors.count(f"rag-earlier:{site.base}") == 0
         assert await site.left() == 0
+
+
+@asynccontextmanager
+async def scan_being_read(
+    start_platform: Start, folder: Path, most_chars: int = 100_000
+) -> AsyncIterator[BeingRead]:
+    """Its first pages are found, later ones are still recognized; each is a passage of some 70 characters."""
+    pages = [
+        [f"The walrus of page {number} has eaten", f"{number + 20} kilos of mussels in Tromso."]
+        for number in range(1, SCANNED + 1)
+    ]
+    file = documents.scan(folder / "scan.pdf", pages)
+    gate = GatedEmbeddings(0)
+    env = {"PLATFORM_RAG_MAX_TEXT_CHARS": str(most_chars)}
+    running = await start_platform("rag", "extractive_answers", gate, env=env)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    document = (await upload(ann, base, "scan.pdf", file.read_bytes())).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(120):
+        while not (await record(ann, base, document))["searchable_count"]:  # noqa: ASYNC110  # no notice of it
+            await asyncio.sleep(0.02)
+        yield BeingRead(running, gate, ann, base, document)
+        await working
+
+
+@needs_tesseract
+async def test_a_scan_is_found_page_by_page(start_platform: Start, tmp_path: Path) -> None:
+    async with scan_being_read(start_platform, tmp_path) as site:
+        shown = await record(site.ann, site.base, site.document)
+        assert shown["status"] == "processing" and 0 < shown["searchable_count"] < SCANNED
+        first, *_ = await site.hits(question="What has the walrus of page 1 eaten?")
+        assert (first["page"], first["being_read"]) == (1, True) and "21 kilos" in first["text"]
+    shown = await record(site.ann, site.base, site.document)
+    assert (shown["status"], shown["searchable_count"]) == ("completed", SCANNED)
+    found = await site.hits(question="What has the walrus of page 1 eaten?", top_k=50)
+    assert len({one["chunk_id"] for one in found}) == len(found) == SCANNED
+    assert await site.left() == 0
+
+
+@needs_tesseract
+@pytest.mark.parametrize("end", ["fail", "cancel", "delete"])
+async def test_nothing_is_left_of_a_scan_that_ends(start_platform: Start, tmp_path: Path, end: str) -> None:
+    """Failing: there is more text than one document may have, which its last pages show."""
+    async with scan_being_read(start_platform, tmp_path, 60 * SCANNED if end == "fail" else 100_000) as site:
+        if end == "cancel":
+            path = f"/v1/rag/knowledge-bases/{site.base}/ingestion/cancel"
+            assert (await site.ann.post(path)).status == 200
+        elif end == "delete":
+            assert (await site.ann.delete(path_of(site.base, site.document))).status in (200, 204)
+    if end != "delete":
+        shown = await record(site.ann, site.base, site.document)
+        assert (shown["status"], shown["searchable_count"]) == ("failed", 0)
+    assert await site.hits() == []
+    assert await site.left() == 0
