@@ -89,7 +89,7 @@ class VectorSegment:
         for suffix in (_VECTORS, _LABELS, _ORDER):
             os.link(self._folder / (self.name + suffix), folder / (self.name + suffix))
         if self.count < self.size:
-            with _new_file(folder / (self.name + _GONE)) as stream:
+            with new_file(folder / (self.name + _GONE)) as stream:
                 np.save(stream, np.flatnonzero(~self._present))
 
     def _places(self, labels: Labels) -> Labels:
@@ -131,10 +131,10 @@ def write_segment(folder: Path, name: str, labels: Labels, write: Callable[[IO[b
     import numpy as np
 
     try:
-        with _new_file(folder / (name + _VECTORS)) as stream:
+        with new_file(folder / (name + _VECTORS)) as stream:
             write(stream)
         for suffix, array in ((_LABELS, labels), (_ORDER, np.argsort(labels, kind="stable"))):
-            with _new_file(folder / (name + suffix)) as stream:
+            with new_file(folder / (name + suffix)) as stream:
                 np.save(stream, array)
     except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError
         remove_segment(folder, name)
@@ -153,7 +153,7 @@ def segment_names(folder: Path) -> list[str]:
 
 
 @contextmanager
-def _new_file(file: Path) -> Iterator[IO[bytes]]:
+def new_file(file: Path) -> Iterator[IO[bytes]]:
     """A new private file, synced to disk at the end."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         yield stream
