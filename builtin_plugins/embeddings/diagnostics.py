@@ -16,7 +16,6 @@ from builtin_plugins.embeddings.weights import WeightsError, find_weights
 from builtin_plugins.inference.api import ModelDescription, find_availability, name_embedding_models
 from kernel.sdk import Diagnostic, Finding, Platform
 
-
 _PASSAGES: Final = 6
 _PASSAGE: Final = "passage: " + " ".join(["word"] * 251)  # 256 tokens
 _PLAIN: Final = "fp32"
