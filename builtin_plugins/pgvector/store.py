@@ -113,7 +113,7 @@ class PgVectorStore(SqlVectorStore):
     @property
     def kinds(self) -> Sequence[str]:
         """Vectors have no files here."""
-        return ("text",)
+        return ("text", "groups")
 
     def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """Vectors are searched in the database; only words and groups have an index here."""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+COMPARED = 20_000
+"""With a filter, an approximate index compares at least so many of the vectors that it leaves, or all."""
+
 _VECTORS, _LABELS, _ORDER, _GONE = ".faiss", ".labels.npy", ".order.npy", ".gone.npy"
 
 
@@ -45,6 +48,8 @@ class VectorSegment:
             raise ValueError(f"{folder / name} is no index of vectors: {error}") from None
         self._labels: Labels = np.load(folder / (name + _LABELS), mmap_mode="r")
         self._order: Labels = np.load(folder / (name + _ORDER), mmap_mode="r")
+        self._ascending = bool((self._labels[1:] > self._labels[:-1]).all())
+        self._lists: npt.NDArray[np.int32] | None = None
         self.size = len(self._labels)
         if (self._index.d, self._index.ntotal, len(self._order)) != (dimension, self.size, self.size):
             raise ValueError(f"the files of {folder / name} don't belong together")
@@ -69,7 +74,11 @@ class VectorSegment:
         places = None if among is None else self._places(among)
         if not self.count or (places is not None and not len(places)):
             return Ranking.empty()
-        scores, nearest = self._index.search(vector, min(k, self.size), params=self._parameters(places))
+        most = min(k, self.size)
+        if places is not None and self.approximate:
+            scores, nearest = self._search_lists(vector, most, places)
+        else:
+            scores, nearest = self._index.search(vector, most, params=self._parameters(places))
         found = nearest[0] >= 0
         return Ranking(self._labels[nearest[0][found]], scores[0][found])
 
@@ -89,7 +98,7 @@ class VectorSegment:
         for suffix in (_VECTORS, _LABELS, _ORDER):
             os.link(self._folder / (self.name + suffix), folder / (self.name + suffix))
         if self.count < self.size:
-            with _new_file(folder / (self.name + _GONE)) as stream:
+            with new_file(folder / (self.name + _GONE)) as stream:
                 np.save(stream, np.flatnonzero(~self._present))
 
     def _places(self, labels: Labels) -> Labels:
@@ -98,18 +107,48 @@ class VectorSegment:
 
         if not self.size:
             return np.empty(0, np.int64)
-        at = np.searchsorted(self._labels, labels, sorter=self._order).clip(max=self.size - 1)
-        places: Labels = self._order[at]
+        order = None if self._ascending else self._order
+        at = np.searchsorted(self._labels, labels, sorter=order).clip(max=self.size - 1)
+        places: Labels = at if order is None else order[at]
         found: Labels = places[(self._labels[places] == labels) & self._present[places]]
         return found
+
+    def _search_lists(self, vector: np.ndarray, k: int, places: Labels) -> tuple[Any, Any]:
+        """Search those lists that have any of `places`, the nearest first, until enough are compared."""
+        import numpy as np
+
+        faiss, index = limited_faiss(), self._index
+        near, lists = index.quantizer.search(vector, index.nlist)
+        numbers = np.bincount(self._lists_of(places), minlength=index.nlist)[lists[0]]
+        before = np.cumsum(numbers) - numbers
+        wanted = (before < COMPARED) | (np.arange(index.nlist) < index.nprobe)
+        read = np.flatnonzero(wanted & (numbers > 0))
+        parameters = faiss.SearchParametersIVF(sel=self._selector(faiss, places), nprobe=len(read))
+        scores, nearest = np.empty((1, k), np.float32), np.empty((1, k), np.int64)
+        given = np.ascontiguousarray(lists[:, read]), np.ascontiguousarray(near[:, read])
+        pointers = [faiss.swig_ptr(one) for one in (vector, *given, scores, nearest)]
+        index.search_preassigned_c(1, pointers[0], k, *pointers[1:], False, parameters)
+        return scores, nearest
+
+    def _lists_of(self, places: Labels) -> npt.NDArray[np.int32]:
+        """For each place, the list of the approximate index that has its vector."""
+        import numpy as np
+
+        if self._lists is None:
+            faiss, lists = limited_faiss(), np.empty(self.size, np.int32)
+            inverted = self._index.invlists
+            for number in range(self._index.nlist):
+                size = inverted.list_size(number)
+                if size:
+                    lists[faiss.rev_swig_ptr(inverted.get_ids(number), size)] = number
+            self._lists = lists
+        return self._lists[places]
 
     def _parameters(self, places: Labels | None) -> Any:
         faiss = limited_faiss()
         selector = self._selector(faiss, places)
         if self.approximate:
-            # With a filter, every list is read: few vectors are compared, and none is missed.
-            probes = self._index.nprobe if places is None else self._index.nlist
-            return faiss.SearchParametersIVF(sel=selector, nprobe=probes)
+            return faiss.SearchParametersIVF(sel=selector, nprobe=self._index.nprobe)
         return None if selector is None else faiss.SearchParameters(sel=selector)
 
     def _selector(self, faiss: Any, places: Labels | None) -> Any:
@@ -131,10 +170,10 @@ def write_segment(folder: Path, name: str, labels: Labels, write: Callable[[IO[b
     import numpy as np
 
     try:
-        with _new_file(folder / (name + _VECTORS)) as stream:
+        with new_file(folder / (name + _VECTORS)) as stream:
             write(stream)
         for suffix, array in ((_LABELS, labels), (_ORDER, np.argsort(labels, kind="stable"))):
-            with _new_file(folder / (name + suffix)) as stream:
+            with new_file(folder / (name + suffix)) as stream:
                 np.save(stream, array)
     except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError
         remove_segment(folder, name)
@@ -153,7 +192,7 @@ def segment_names(folder: Path) -> list[str]:
 
 
 @contextmanager
-def _new_file(file: Path) -> Iterator[IO[bytes]]:
+def new_file(file: Path) -> Iterator[IO[bytes]]:
     """A new private file, synced to disk at the end."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         yield stream

@@ -80,6 +80,18 @@ def as_labels(labels: npt.ArrayLike) -> Labels:
     return np.ascontiguousarray(array, np.int64)
 
 
+def held(labels: Labels, among: Labels) -> npt.NDArray[np.bool_]:
+    """Which of a few `labels` [n] are in the many `among`, which need not be sorted: bool [n]."""
+    import numpy as np
+
+    if not len(among):
+        return np.zeros(len(labels), np.bool_)
+    ordered = among if bool((among[1:] >= among[:-1]).all()) else np.sort(among)
+    at = np.searchsorted(ordered, labels).clip(max=len(ordered) - 1)
+    known: npt.NDArray[np.bool_] = ordered[at] == labels
+    return known
+
+
 MEANING_WEIGHT = 0.8
 """The share of the dense leg for a question in plain words, unless the model names its own."""
 

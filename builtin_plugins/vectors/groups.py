@@ -80,6 +80,13 @@ class GroupIndex:
                 self._slots = {names[slot]: at for at, slot in enumerate(alive.tolist())}
                 self._owners = np.searchsorted(alive, self._owners)
 
+    def content(self) -> tuple[Labels, list[str]]:
+        """The labels [n], sorted, and their groups [n]."""
+        with self._guard:
+            self._settle()
+            names = list(self._slots)
+            return self._labels, [names[owner] for owner in self._owners.tolist()]
+
     def labels_of(self, groups: Collection[str]) -> Labels:
         """The labels of these groups; unknown ones have none."""
         import numpy as np

@@ -28,7 +28,7 @@ WORTH_SAVING = 2000
 FORM = "form"
 """The parameter of an index that took long to prepare: how. It is saved in place of one without."""
 
-_ATTEMPTS = 20
+_ATTEMPTS = 6000  # ten minutes: a large index of another kind may be saved first
 _PAUSE = 0.1  # seconds, while another process saves
 _MOST_TOKENS = 400  # of a collection, the latest: two for each of 200 machines that use one database
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels, Ranking
-from builtin_plugins.vectors.groups import GroupIndex
 from builtin_plugins.vectors.index_saving import WORTH_SAVING, IndexShelf, OpenedIndex
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
@@ -29,18 +28,21 @@ if TYPE_CHECKING:
 
     from builtin_plugins.vectors.dense import DenseIndex
     from builtin_plugins.vectors.dense_files import SegmentedDenseIndex
+    from builtin_plugins.vectors.group_files import FiledGroupIndex
+    from builtin_plugins.vectors.groups import GroupIndex
     from builtin_plugins.vectors.index_folders import IndexFolders
     from builtin_plugins.vectors.text import InLanguage, TermReader, TextIndex
 
 log = logging.getLogger("platform.vectors")
 
-DENSE, TEXT = "dense", "text"
+DENSE, TEXT, GROUPS = "dense", "text", "groups"
 """Kinds of indexes that are kept in files."""
 
 _BATCH = 5000
 _WORTH_SAVING_AGAIN = 1000  # changed points, with which an opened index catches up in 0.2 seconds
 _MOST_STALE = 0.2
 _DENSE_SHARE = 0.05  # of changed vectors: each time adds a file that every search reads
+_GROUPS_SHARE = 0.05  # of changed points: each time, all is written
 _HIGHEST = 2**62  # above every label
 
 Place = tuple[int, int]
@@ -87,6 +89,12 @@ class VectorIndex(Derived, Protocol):
     def build_approximate(self) -> bool: ...
 
     def search(self, query: Any, k: int, allowed: Any = None, /) -> Ranking: ...
+
+
+class PointGroups(Derived, Protocol):
+    """An index of which points are in which group."""
+
+    def labels_of(self, groups: Collection[str], /) -> Labels: ...
 
 
 I = TypeVar("I", bound=Derived)  # noqa: E741
@@ -303,12 +311,10 @@ class CollectionIndexes:
         self._fresh: dict[str, Callable[[], Follower[Any]]] = {
             DENSE: lambda: _dense_follower(dimension, exact_up_to, folders),
             TEXT: lambda: _text_follower(folders),
+            GROUPS: lambda: _group_follower(folders),
         }
         self.kept: dict[str, Follower[Any]] = {kind: make() for kind, make in self._fresh.items()}
         """By kind, the indexes that are kept in files."""
-        self.groups: Follower[GroupIndex] = Follower(
-            (PointRecord.group_key,), GroupIndex, lambda rows: [group for (group,) in rows]
-        )
 
     @property
     def dense(self) -> Follower[VectorIndex]:
@@ -319,6 +325,11 @@ class CollectionIndexes:
     def text(self) -> Follower[TextIndex]:
         """The index of words."""
         return self.kept[TEXT]
+
+    @property
+    def groups(self) -> Follower[PointGroups]:
+        """The index of groups."""
+        return self.kept[GROUPS]
 
     @property
     def filed(self) -> bool:
@@ -333,6 +344,13 @@ class CollectionIndexes:
 def _text_follower(folders: IndexFolders | None) -> Follower[TextIndex]:
     shelf = None if folders is None else IndexShelf(folders, TEXT, text_software, _text_in)
     return Follower((PointRecord.text, PointRecord.payload), _text_in, _in_languages, shelf)
+
+
+def _group_follower(folders: IndexFolders | None) -> Follower[PointGroups]:
+    shelf: IndexShelf[Any] | None = None
+    if folders is not None:
+        shelf = IndexShelf(folders, GROUPS, _group_software, _groups_in, _GROUPS_SHARE)
+    return Follower((PointRecord.group_key,), _new_groups, lambda rows: [group for (group,) in rows], shelf)
 
 
 def _dense_follower(dimension: int, exact_up_to: int, folders: IndexFolders | None) -> Follower[VectorIndex]:
@@ -389,6 +407,24 @@ def _dense_software(dimension: int) -> str:
     from builtin_plugins.vectors.dense_files import dense_software
 
     return dense_software(dimension)
+
+
+def _new_groups() -> GroupIndex:
+    from builtin_plugins.vectors.groups import GroupIndex
+
+    return GroupIndex()
+
+
+def _groups_in(folder: Path, parameters: Mapping[str, str]) -> FiledGroupIndex:
+    from builtin_plugins.vectors.group_files import FiledGroupIndex
+
+    return FiledGroupIndex(folder, parameters)
+
+
+def _group_software() -> str:
+    from builtin_plugins.vectors.group_files import group_software
+
+    return group_software()
 
 
 def text_in_language(text: str, payload: Mapping[str, Any] | None) -> InLanguage:

@@ -27,7 +27,7 @@ from builtin_plugins.vectors.groups import KeptSelections, group_names
 from builtin_plugins.vectors.index_folders import KEEP, IndexFolders
 from builtin_plugins.vectors.index_saving import FORM
 from builtin_plugins.vectors.index_tidying import IndexTidying
-from builtin_plugins.vectors.indexes import DENSE, TEXT, CollectionIndexes, Follower, VectorIndex
+from builtin_plugins.vectors.indexes import DENSE, GROUPS, TEXT, CollectionIndexes, Follower, VectorIndex
 from builtin_plugins.vectors.locks import AsyncSharedLock
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
 from builtin_plugins.vectors.point_rows import (
@@ -268,7 +268,7 @@ class SqlVectorStore:
     @property
     def kinds(self) -> Sequence[str]:
         """The kinds of indexes that are kept in files."""
-        return (DENSE, TEXT)
+        return (DENSE, TEXT, GROUPS)
 
     async def renew(self, collection: str, kind: str) -> None:
         """Build a new index beside the present one, then replace it, and what is saved."""

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels
+from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels, held
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _UNSPACED = regex.compile(
@@ -340,16 +340,19 @@ class TextIndex:
         """
         searcher = self._index.searcher()
         readings = [self._frequencies(query, searcher, language) for language in self._languages]
-        held = {term: count for reading in readings for term, count in reading.items()}
+        containing = {term: count for reading in readings for term, count in reading.items()}
         total = searcher.num_docs
         if within is not None:
             own = as_labels(within)
-            held, total = {one: self._held_within(searcher, one, held[one], own) for one in held}, len(own)
-            readings = [{term: held[term] for term in reading} for reading in readings]
+            total = len(own)
+            containing = {
+                one: self._held_within(searcher, one, count, own) for one, count in containing.items()
+            }
+            readings = [{term: containing[term] for term in reading} for reading in readings]
             readings = [one for one in readings if any(one.values())]
-        terms = _rarest(held)
+        terms = _rarest(containing)
         full = max((_full_score(total, one) for one in readings), default=1.0)
-        weights = None if within is None else {term: _idf(total, held[term]) for term in terms}
+        weights = None if within is None else {term: _idf(total, containing[term]) for term in terms}
         words = self._any_of(terms, weights)
 
         def search(k: int, allowed: npt.ArrayLike | None) -> Ranking:
@@ -373,7 +376,7 @@ class TextIndex:
         depth = _SPARE * k * max(1, searcher.num_docs // max(1, len(among)))
         if len(among) >= _LARGE_FILTER and depth <= _LONGER * len(among):
             labels, scores = _top(searcher, words, depth)
-            kept = np.isin(labels, among)
+            kept = held(labels, among)
             if kept.sum() >= k or len(labels) < depth:
                 return labels[kept][:k], scores[kept][:k]
         return _top(searcher, self._restricted(words, among), k)
@@ -392,12 +395,12 @@ class TextIndex:
         terms = self._reader.of_question(query, language)
         return {term: searcher.doc_freq(_TEXT, term) for term in terms}
 
-    def _held_within(self, searcher: Any, term: str, held: int, labels: Labels) -> int:
-        """How many of these texts contain a term that `held` texts contain in all, by the cheaper way."""
+    def _held_within(self, searcher: Any, term: str, containing: int, labels: Labels) -> int:
+        """How many of these texts contain a term that `containing` texts have in all, by the cheaper way."""
         word = self._term(term)
-        if held > _LONGER * len(labels):
+        if containing > _LONGER * len(labels):
             return int(searcher.search(self._restricted(word, labels), 1, count=True).count)
-        return int(np.isin(_top(searcher, word, held)[0], labels).sum()) if held else 0
+        return int(held(_top(searcher, word, containing)[0], labels).sum()) if containing else 0
 
     def _any_of(self, terms: Sequence[str], weights: Mapping[str, float] | None = None) -> Any:
         """Texts with any of these terms, by BM25; with `weights`, by the sum of those of its terms."""

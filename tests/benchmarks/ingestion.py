@@ -2,8 +2,8 @@
 
 python -m tests.benchmarks.ingestion [MODEL]
 
-The knowledge base and the engine beside it run the same MODEL, all-minilm unless named. Plain
-sentence-transformers has only that one, so other models go without the comparison with it.
+The knowledge base and the engine beside it run the same MODEL, the default one unless named. Plain
+sentence-transformers has only all-minilm, so other models go without the comparison with it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
 import psutil
 
-from builtin_plugins.embeddings.catalog import MINILM
+from builtin_plugins.embeddings.catalog import E5_SMALL, MINILM
 from tests.benchmarks.load import load
 from tests.benchmarks.serving import Served, account, platform
 from tests.benchmarks.table import Row, print_table
@@ -28,6 +28,8 @@ from tests.benchmarks.texts import article
 
 DOCUMENTS = 4
 PARAGRAPHS = 260
+LONGER = 8
+"""How many times as long the document is whose memory must not be much more."""
 
 _ENGINE = """
 import sys, json, time
@@ -90,10 +92,18 @@ async def ingestion(folder: Path, model: str) -> list[Row]:
             await _ingest(session, base, 0, 1)
             busy = await busy_load
             rows = await _rates(session, base, folder, model)
+            ordinary, memory.peak = memory.peak, 0.0
+            await _ingest(session, base, 1_000, 1, PARAGRAPHS * LONGER)
             watching.cancel()
     return [
         *rows,
-        Row("B5", "worker's peak memory", f"{memory.peak:.0f} MB", "bounded", memory.peak < 2048),
+        Row(
+            "B5",
+            f"peak memory of API, worker and parsers; with a file {LONGER} times as long",
+            f"{ordinary:.0f}; {memory.peak:.0f} MB",
+            "<= 1.2 x",
+            memory.peak <= 1.2 * ordinary,
+        ),
         Row(
             "B6",
             "API p99 during ingestion",
@@ -134,7 +144,7 @@ def _against(what: str, rate: float, other: float, least: float) -> Row:
 
 
 class _Peak:
-    """The largest resident memory of the server's processes."""
+    """The most memory that the server's processes had together; what they share counts once."""
 
     def __init__(self, served: Served) -> None:
         self._process = psutil.Process(served.process.pid)
@@ -142,8 +152,11 @@ class _Peak:
 
     async def watch(self) -> None:
         while True:
-            for child in self._process.children():
-                self.peak = max(self.peak, child.memory_info().rss / 2**20)
+            own = 0.0
+            for process in [self._process, *self._process.children(recursive=True)]:
+                with suppress(psutil.NoSuchProcess):  # a parser that has just ended
+                    own += process.memory_full_info().pss / 2**20
+            self.peak = max(self.peak, own)
             await asyncio.sleep(0.2)
 
 
@@ -153,10 +166,12 @@ async def _base(session: aiohttp.ClientSession, model: str) -> str:
         return str((await answer.json())["id"])
 
 
-async def _ingest(session: aiohttp.ClientSession, base: str, first: int, count: int) -> None:
+async def _ingest(
+    session: aiohttp.ClientSession, base: str, first: int, count: int, paragraphs: int = PARAGRAPHS
+) -> None:
     for number in range(first, first + count):
         form = aiohttp.FormData()
-        form.add_field("file", article(number, PARAGRAPHS).encode(), filename=f"{number}.txt")
+        form.add_field("file", article(number, paragraphs).encode(), filename=f"{number}.txt")
         async with session.post(f"/v1/rag/knowledge-bases/{base}/upload", data=form) as answer:
             assert answer.status == 202, await answer.text()
     while True:
@@ -181,7 +196,7 @@ async def _chunks(session: aiohttp.ClientSession, base: str, number: int) -> lis
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        print_table(await ingestion(Path(name), sys.argv[1] if len(sys.argv) > 1 else MINILM.name))
+        print_table(await ingestion(Path(name), sys.argv[1] if len(sys.argv) > 1 else E5_SMALL.name))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
     python -m tests.benchmarks.large_collection [PASSAGES]                 FAISS and tantivy, in files
     python -m tests.benchmarks.large_collection [PASSAGES] --milvus URI    a Milvus server
 
+With `--keep FOLDER`, what was filled stays there, and is used again.
+
 The vectors are synthetic: groups of near ones, as of texts about the same thing. The words are those of the
 guides in docs/, in their order, with some rare ones among them. Ten passages make a document; a filter leaves
 every tenth document.
@@ -135,39 +137,59 @@ def exact(home: Path, questions: np.ndarray, step: int) -> list[set[str]]:
     return [{name for _, name in one} for one in best]
 
 
-def own_memory() -> float:
-    """The memory of this process in MB, without mapped files."""
+def memory(kind: str) -> float:
+    """The memory of this process in MB, of a kind that the kernel names."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines()
-    return sum(int(one.split()[1]) for one in lines if one.startswith("Anonymous:")) / 1000
+    return sum(int(one.split()[1]) for one in lines if one.startswith(f"{kind}:")) / 1000
+
+
+def every_tenth(size: int) -> list[str]:
+    return [document(number) for number in range(0, size // PER_DOCUMENT, 10)]
+
+
+async def search_first(home: Path, size: int, milvus: str | None) -> dict[str, float]:
+    """Search among a tenth of the documents, as the first search after a start."""
+    chance, groups = np.random.default_rng(2), every_tenth(size)
+    question = Query(vectors_of(chance, 1)[0], K, text="release", groups=groups)
+    began = time.perf_counter()
+    database, store = await opened(home, milvus)
+    await store.search("c", question)
+    seconds = time.perf_counter() - began
+    await store.close()
+    await database.close()
+    return {"first, filtered": seconds}
 
 
 async def search(home: Path, size: int, milvus: str | None) -> dict[str, float]:
-    began = time.perf_counter()
-    database, store = await opened(home, milvus)
     chance, words = np.random.default_rng(2), prose()
     questions = vectors_of(chance, TRIES)
-    names = [document(number) for number in range(0, size // PER_DOCUMENT, 10)]
+    names = every_tenth(size)
     figures: dict[str, float] = {}
+    began = time.perf_counter()
+    database, store = await opened(home, milvus)
     await store.search("c", Query(questions[0], K, text="release"))
     figures["first"] = time.perf_counter() - began
     for kind, groups, step in (("all", None, 1), ("filtered", names, 10)):
         asked = [" ".join(words[at : at + 6]) for at in chance.integers(0, len(words) - 6, TRIES)]
         for text in (False, True):
-            seconds, found = [], []
+            seconds, processor, found = [], [], []
             for question, phrase in zip(questions, asked, strict=True):
                 query = Query(question, K, text=phrase if text else None, groups=groups)
-                began = time.perf_counter()
+                began, used = time.perf_counter(), time.process_time()
                 hits = await store.search("c", query)
                 seconds.append(time.perf_counter() - began)
+                processor.append(time.process_time() - used)
                 found.append({hit.point.id for hit in hits})
             leg = f"{kind}, {'words and vectors' if text else 'vectors'}"
             figures[f"{leg}, p50"] = float(np.quantile(seconds[5:], 0.5)) * 1000
             figures[f"{leg}, p99"] = float(np.quantile(seconds[5:], 0.99)) * 1000
+            figures[f"{leg}, processor"] = float(np.quantile(processor[5:], 0.5)) * 1000
             if not text:
                 wanted = exact(home, questions, step)
                 shares = [len(one & other) / K for one, other in zip(found, wanted, strict=True)]
                 figures[f"{leg}, recall"] = float(np.mean(shares))
-    figures["own MB"] = own_memory()
+    figures["own MB"] = memory("Anonymous")
+    figures["with mapped files, MB"] = memory("Rss")
     await store.close()
     await database.close()
     return figures
@@ -180,26 +202,40 @@ def in_new_process(step: str, home: Path, size: int, milvus: str | None) -> dict
     return dict(json.loads(done.stdout))
 
 
+def measure(home: Path, size: int, milvus: str | None) -> dict[str, float]:
+    filled = home / "filled"
+    if not filled.exists():
+        copy_sqlite(home, ("vectors",))
+        in_new_process("--fill", home, size, milvus)
+        filled.touch()
+    figures = in_new_process("--search", home, size, milvus) | in_new_process("--first", home, size, milvus)
+    files = [file for file in (home / "vectors").rglob("*") if file.is_file()]
+    figures["index files, MB"] = sum(file.stat().st_size for file in files) / 1e6
+    figures["database, MB"] = (home / "platform.db").stat().st_size / 1e6
+    return figures
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("size", type=int, nargs="?", default=100_000)
     options.add_argument("--milvus")
     options.add_argument("--fill", type=Path)
     options.add_argument("--search", type=Path)
+    options.add_argument("--first", type=Path)
+    options.add_argument("--keep", type=Path)
     given = options.parse_args()
     if given.fill:
         asyncio.run(fill(given.fill, given.size, given.milvus))
         print("{}")
     elif given.search:
         print(json.dumps(asyncio.run(search(given.search, given.size, given.milvus))))
+    elif given.first:
+        print(json.dumps(asyncio.run(search_first(given.first, given.size, given.milvus))))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder)
-            copy_sqlite(home, ("vectors",))
-            in_new_process("--fill", home, given.size, given.milvus)
-            figures = in_new_process("--search", home, given.size, given.milvus)
-            size = sum(file.stat().st_size for file in (home / "vectors").rglob("*") if file.is_file())
-        figures["index files, MB"] = size / 1e6
+            home = given.keep or Path(folder)
+            home.mkdir(exist_ok=True, parents=True)
+            figures = measure(home, given.size, given.milvus)
         rows = [
             Row("B24", f"{given.size:,}, {name}", f"{one:.3f}", "", met=True) for name, one in figures.items()
         ]

@@ -22,7 +22,7 @@ from tests.benchmarks.texts import article
 FILES = 2_000
 CONNECTIONS = 8
 _CHARS = 1_024
-_MODEL = "all-minilm"
+_MODEL = "multilingual-e5-small"
 
 
 async def small_documents(folder: Path, files: int) -> list[Row]:

@@ -18,7 +18,7 @@ from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
 from builtin_plugins.embeddings.service import load_engine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.inference import api as inference
-from kernel.sdk import Unavailable
+from kernel.sdk import Finding, Unavailable
 from kernel.testing import Running, Start
 from tests.fakes.light_installation import leave_out
 
@@ -155,3 +155,22 @@ async def test_what_can_not_be_preloaded(start_platform: Start, tmp_path: Path) 
     env = {"PLATFORM_EMBEDDINGS_PRELOAD": "all-minilm", "PLATFORM_EMBEDDINGS_WEIGHTS": str(tmp_path / "none")}
     running = await start_platform("embeddings", env=env)
     assert "model files" in (await running.anonymous.get("/health")).json()["checks"]["embeddings"]
+
+
+async def _findings(running: Running) -> dict[str, Finding]:
+    checks = [one for one in EmbeddingsPlugin().register_diagnostics() if one.stage == "installation"]
+    return {found.check: found for one in checks async for found in one.examine(running.platform)}
+
+
+async def test_doctor_says_how_fast_this_machine_embeds(start_platform: Start) -> None:
+    """In the precision that is set; what would be faster is named where there is neither int8 nor bf16."""
+    running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_PRECISION": "fp32"})
+    found = (await _findings(running))["embedding"]
+    assert found.facts["precision"] == "fp32" and found.facts["passages_per_second"] > 0
+    assert (found.status, "VNNI" in found.remedy) == ("ok", True)
+
+
+async def test_doctor_says_that_the_model_does_not_run(start_platform: Start) -> None:
+    running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_ENGINE": "sentence-transformers"})
+    found = (await _findings(running))["embedding"]
+    assert found.status == "failed" and "openvino" in found.text

@@ -152,3 +152,17 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "0" / f"000001.{suffix}").write_bytes(b"something else")
     with pytest.raises((OSError, ValueError)):
         SegmentedDenseIndex(DIMENSION, tmp_path / "0")
+
+
+def test_a_filter_on_what_is_far_from_the_question_finds_the_nearest_of_it(tmp_path: Path) -> None:
+    """The lists that are nearest to the question hold almost nothing that the filter leaves."""
+    count, k = 60_000, 20
+    vectors = unit_vectors(count, 0)
+    index = loaded(tmp_path / "0", count, exact_up_to=1000)
+    assert index.build_approximate()
+    question = np.eye(1, DIMENSION, dtype=np.float32)[0]
+    for limit in (0.0, -0.5):
+        allowed = np.flatnonzero(vectors @ question < limit)
+        found = index.search(question, k, allowed).labels
+        assert len(np.intersect1d(found, allowed)) == k
+        assert (vectors[found] @ question).min() > limit - 0.02, "as near as the filter allows"

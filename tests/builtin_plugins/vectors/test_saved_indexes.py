@@ -18,6 +18,7 @@ from builtin_plugins.vectors.api import IndexFolders, Point, Query
 from builtin_plugins.vectors.index_manifest import FILE, read_manifest, write_manifest
 from builtin_plugins.vectors.index_saving import WORTH_SAVING
 from builtin_plugins.vectors.index_tidying import IndexTidying
+from builtin_plugins.vectors.indexes import TEXT
 from builtin_plugins.vectors.models import SavedIndexRecord
 from builtin_plugins.vectors.store import SqlVectorStore
 from kernel.db.engine import Database, Unit
@@ -283,7 +284,7 @@ class WatchedStore(SqlVectorStore):
 
     async def renew(self, collection: str, kind: str) -> None:
         await super().renew(collection, kind)
-        if kind == self.kinds[-1]:
+        if kind == TEXT:
             self.renewed.set()
 
     def __init__(self, database: Database, home: Path) -> None:
