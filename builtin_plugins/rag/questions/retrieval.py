@@ -17,7 +17,7 @@ from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection, reading_collection
 from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
-from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
+from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named, with_both_years, with_plain_years
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.rights.reading import read_binds, readable_by_binds
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -174,7 +174,7 @@ async def _current(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
 
 async def _question_vector(platform: Platform, model: str, sought: Sought) -> Embedded:
     """Embed the question; how much its vectors count depends on how well the model knows its language."""
-    embedding = embed(platform, model, [sought.text], "query")
+    embedding = embed(platform, model, [with_plain_years(sought.text)], "query")
     if not sought.hybrid or sought.language is None:
         return await embedding
     found, language = await asyncio.gather(embedding, sought.language())
@@ -202,7 +202,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     model = models[0]
     question = asked[model]
     if sought.question not in (None, sought.text):
-        question = await embed(platform, model, [sought.question], "query")
+        question = await embed(platform, model, [with_plain_years(sought.question)], "query")
     aimed_elsewhere = question is not aims[model]
     depth = max(sought.top_k, CANDIDATES) if sought.hybrid else sought.top_k
 
@@ -211,7 +211,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
         return Query(
             aim.vectors[0],
             depth,
-            text=sought.text if sought.hybrid else None,
+            text=with_both_years(sought.text) if sought.hybrid else None,
             groups=sought.documents.groups(base.id),
             engine=aim.engine,
             unrelated=aim.unrelated,
@@ -258,7 +258,7 @@ async def _being_read(platform: Platform, bases: Sequence[KnowledgeBase], sought
 
 
 async def _by_words(platform: Platform, base_id: str, collection: str, sought: Sought, k: int) -> list[Hit]:
-    query = WordQuery(sought.text, k, sought.documents.groups(base_id))
+    query = WordQuery(with_both_years(sought.text), k, sought.documents.groups(base_id))
     return await platform.resource(VECTORS).search_words(collection, query)
 
 
