@@ -25,7 +25,7 @@ from builtin_plugins.documents.pdf import from_pdf
 from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
+from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named, with_both_years, with_plain_years
 from builtin_plugins.rag.services.loading import context_of, place_of
 from builtin_plugins.vectors.api import CONTEXT, Hit, StoredPoint, searched_text
 from builtin_plugins.vectors.dense import DenseIndex
@@ -121,7 +121,7 @@ def searcher(placed: Sequence[Placed], encoder: Encoder) -> Rank:
     model = MODELS[0]
 
     def rank(asked: FilingQuestion, vector: np.ndarray, among: Labels | None) -> Sequence[Labels]:
-        dense, text = partial(near.search, vector), worded.bound_search(asked.text)
+        dense, text = partial(near.search, vector), worded.bound_search(with_both_years(asked.text))
         weight = weight_for(asked.text, model.meaning)
         both = hybrid(dense, text, CANDIDATES, weight=weight, unrelated=model.unrelated, allowed=among)
         named = named_first(asked.text, both, [one.point for one in placed])
@@ -134,7 +134,7 @@ def searcher(placed: Sequence[Placed], encoder: Encoder) -> Rank:
 def figures(given: Reports, encoder: Encoder) -> Iterator[str]:
     placed = [one for name, blocks in given.documents for one in passages(name, blocks)]
     rank = searcher(placed, encoder)
-    vectors = encoder.encode("query", [one.text for one in given.questions])
+    vectors = encoder.encode("query", [with_plain_years(one.text) for one in given.questions])
     rows = np.array([_judged(placed, rank, *one) for one in zip(given.questions, vectors, strict=True)])
     for at, leg in enumerate(LEGS):
         shares = "".join(f"{share:10.3f}" for share in rows[:, at].mean(axis=0))

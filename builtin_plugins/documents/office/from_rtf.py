@@ -10,11 +10,12 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.blocks import Block, Heading, UnparsableDocument
 from builtin_plugins.documents.cleaning import is_power, pieces
 from builtin_plugins.documents.office.rtf_formulas import with_formulas
 from builtin_plugins.documents.office.rtf_groups import (
     CELL_END,
+    HEADINGS,
     RAISED,
     ROW_END,
     ROW_START,
@@ -29,11 +30,13 @@ _MAX_BYTES: Final = 32 * 1024 * 1024
 _PIECE_CHARS: Final = 32_768
 # The converter is slow, character by character, and hexadecimal pictures are most of a large file.
 _PICTURE: Final = re.compile(rb"[0-9a-fA-F\s]{512,}+")
+_HEADING: Final = re.compile(f"([{HEADINGS}])([^\n{HEADINGS}]*+)")
+_WITHOUT_MARKS: Final = dict.fromkeys(map(ord, HEADINGS))
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the text in pieces of at most 32,768 characters, tables in portions; notes, comments, text
-    boxes, headers and footers come last.
+    """Yield the text in pieces of at most 32,768 characters with its headings, tables in portions; notes,
+    comments, text boxes, headers and footers come last.
 
     Raises `UnparsableDocument`: `corrupt` when the file ends within a group, `too_large` for more than 32 MB
     apart from pictures.
@@ -71,7 +74,13 @@ def _with_powers(text: str) -> str:
 
 def _prose(text: str) -> Iterator[Block]:
     """Text outside tables, or in unfinished rows."""
-    return map(Block, pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS))
+    for piece in pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS):
+        headings = [
+            Heading(HEADINGS.index(mark) + 1, title)
+            for mark, title in _HEADING.findall(piece)
+            if title.strip()
+        ]
+        yield Block(piece.translate(_WITHOUT_MARKS), headings=headings)
 
 
 def _table(rows: list[str]) -> Iterator[Block]:
@@ -80,5 +89,5 @@ def _table(rows: list[str]) -> Iterator[Block]:
 
 def _line(row: str) -> str:
     """A row's cells; what follows the last one only repeats the layout."""
-    cells = row.replace(ROW_START, "").split(CELL_END)
+    cells = row.replace(ROW_START, "").translate(_WITHOUT_MARKS).split(CELL_END)
     return "\t".join(" ".join(cell.split()) for cell in cells[: max(1, len(cells) - 1)]).rstrip()

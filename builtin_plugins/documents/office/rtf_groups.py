@@ -3,7 +3,7 @@
 It drops footnotes, comments, text boxes, headers and footers with the groups that contain them, as well as
 what embedded objects show, numbers of old lists and text that is there twice, for readers with and without
 Unicode; it keeps what tracked changes deleted, mixes up Asian letters, and shows neither where a table row
-begins nor what is superscript.
+begins nor what is superscript or a heading.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 ROW_START, CELL_END, ROW_END, RAISED = "\ue001", "\ue002", "\ue003", "\ue004"
+HEADINGS: Final = "\ue010\ue011\ue012\ue013\ue014\ue015\ue016\ue017\ue018"
+"""The marks before headings, from the highest level."""
 
 # Groups open and close; a brace after a backslash is text.
 _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
@@ -36,7 +38,9 @@ _NUMBER: Final = b"\\listtext"
 _DRAWING: Final = re.compile(rb"\s{0,4}\\shp(?![a-z])")
 _LOOK: Final = re.compile(rb"\s{0,4}\\shprslt(?![a-z])")
 # Superscript, or letters raised by some half points, as LibreOffice writes it.
-_TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
+_TOLD: Final = re.compile(
+    rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+|outlinelevel([0-8])(?!\d)) ?"
+)
 # A two-byte letter; many programs write its second byte as the ASCII character with that code.
 _TWO_BYTES: Final = re.compile(
     rb"(\\'(?:8[1-9a-f]|[9a-f][0-9a-f]))(?:(\\'..)|\\([\\{}])|([@-\[\]-z|~]))", re.IGNORECASE
@@ -67,7 +71,7 @@ def without_binary(data: bytes) -> bytes:
 
 def arranged(data: bytes) -> bytes:
     """The file without deleted text, with notes, boxes, headers and footers moved to its end, and marks
-    around rows and before superscript.
+    around rows and before superscript and headings.
     """
     gone = groups(data, lambda at: _is_deleted(data, at) and not _APART.match(data, at))
     data = without_repetitions(b"".join(between(data, gone)))
@@ -146,4 +150,5 @@ def _in_hexadecimal(match: re.Match[bytes]) -> bytes:
 
 
 def _marked(match: re.Match[bytes]) -> bytes:
-    return b"{\\uc0\\u%d }" % (ord(_MARKS[match[1] or match[2]]) - 65_536)
+    mark = HEADINGS[int(match[3])] if match[3] else _MARKS[match[1] or match[2]]
+    return b"{\\uc0\\u%d }" % (ord(mark) - 65_536)

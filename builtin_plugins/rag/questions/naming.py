@@ -19,7 +19,17 @@ CANDIDATES: Final = 40
 """Passages among which documents that a question names are preferred."""
 _WEIGHT: Final = 0.12
 """What a passage loses at most, of a score up to 1."""
-_FISCAL: Final = re.compile(r"\bfy ?(?=(?:19|20)\d\d\b)", re.IGNORECASE)
+_FISCAL: Final = re.compile(r"\bfy ?((?:19|20)\d\d)\b", re.IGNORECASE)
+
+
+def with_plain_years(question: str) -> str:
+    """The question with 2022 for "FY2022": texts and vectors know it as a year like any other."""
+    return _FISCAL.sub(r"\1", question)
+
+
+def with_both_years(question: str) -> str:
+    """The question with "FY2022" and 2022, for a search by words, as a text may have either."""
+    return _FISCAL.sub(r"FY\1 \1", question)
 
 
 def prefer_named(hits: Sequence[Hit], question: str) -> list[Hit]:
@@ -40,7 +50,7 @@ def prefer_named(hits: Sequence[Hit], question: str) -> list[Hit]:
 
 def _shares(hits: Sequence[Hit], question: str) -> Mapping[str, float]:
     """How much of what the question names each document is about, 0 to 1; a word counts by its rarity."""
-    asked = frozenset(content_stems(_FISCAL.sub("", question)))
+    asked = frozenset(content_stems(with_plain_years(question)))
     subjects, texts = dict[str, frozenset[str]](), dict[str, str]()
     for hit in hits:
         group, subject = hit.point.group, subject_in(hit.point.payload)

@@ -16,7 +16,7 @@ from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import Document, KnowledgeBase, earlier_collection, reading_collection
 from builtin_plugins.rag.passages import CitedVersion, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.copies import MOST_COMPARED, without_copies
-from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named
+from builtin_plugins.rag.questions.naming import CANDIDATES, prefer_named, with_both_years, with_plain_years
 from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.questions.word_hits import (
     BaseHits,
@@ -160,7 +160,7 @@ async def _current(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
 
 async def _question_vector(platform: Platform, model: str, sought: Sought) -> Embedded:
     """Embed the question; how much its vectors count depends on how well the model knows its language."""
-    embedding = embed(platform, model, [sought.text], "query")
+    embedding = embed(platform, model, [with_plain_years(sought.text)], "query")
     if not sought.hybrid or sought.language is None:
         return await embedding
     found, language = await asyncio.gather(embedding, sought.language())
@@ -188,7 +188,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     model = models[0]
     question = asked[model]
     if sought.question not in (None, sought.text):
-        question = await embed(platform, model, [sought.question], "query")
+        question = await embed(platform, model, [with_plain_years(sought.question)], "query")
     aimed_elsewhere = question is not aims[model]
     depth = max(sought.top_k, CANDIDATES) if sought.hybrid else sought.top_k
 
@@ -197,7 +197,7 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
         return Query(
             aim.vectors[0],
             depth,
-            text=sought.text if sought.hybrid else None,
+            text=with_both_years(sought.text) if sought.hybrid else None,
             groups=sought.documents.groups(base.id),
             engine=aim.engine,
             unrelated=aim.unrelated,

@@ -17,6 +17,7 @@ from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems, found_in
 from builtin_plugins.rag.filters.binding import BoundFilter
 from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.questions.naming import with_both_years
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.vectors.api import VECTORS, Hit, WordQuery, searched_text
 from kernel.sdk import Platform
@@ -64,7 +65,7 @@ async def unread_passages(
 async def _by_words(
     platform: Platform, base: KnowledgeBase, collection: str, text: str, documents: BoundFilter
 ) -> list[Hit]:
-    query = WordQuery(text, MOST_EMBEDDED, documents.groups(base.id))
+    query = WordQuery(with_both_years(text), MOST_EMBEDDED, documents.groups(base.id))
     return await platform.resource(VECTORS).search_words(collection, query)
 
 

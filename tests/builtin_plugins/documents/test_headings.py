@@ -100,6 +100,17 @@ def open_text(path: Path) -> None:
     open_document(path, "".join(told))
 
 
+def rich_text(path: Path) -> None:
+    styles = "".join(f"{{\\s{level}\\outlinelevel{level - 1} heading {level};}}" for level in (1, 2))
+    told = (
+        f"\\pard\\plain\\s{level}\\keepn\\outlinelevel{level - 1} {{\\b {text}}}\\par "
+        if level
+        else f"\\pard\\plain\\s0\\outlinelevel9 {text}\\par {PROSE}\\par "
+        for level, text in TOLD
+    )
+    path.write_text(f"{{\\rtf1\\ansi{{\\stylesheet{{\\s0 Normal;}}{styles}}}{''.join(told)}}}")
+
+
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "larger": ("pdf.from_pdf", by_size),
     "bold": ("pdf.from_pdf", by_weight),
@@ -108,6 +119,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "html": ("markup.from_html", html),
     "word": ("office.from_docx", word),
     "open": ("office.from_odt", open_text),
+    "rich": ("office.from_rtf", rich_text),
 }
 
 

@@ -207,3 +207,17 @@ def test_hidden_text(tmp_path: Path, hidden: str) -> None:
     finally:
         COUNTED.reset(token)
     assert text == "The limit is 85 degrees." and counted == {"hidden": 1}
+
+
+def test_headings(tmp_path: Path) -> None:
+    """By their level of the outline; a row of a table and body text are none, and no mark stays in a text."""
+    path = tmp_path / "a.rtf"
+    rows = ROW.format("\\outlinelevel1 Berth", "Fee")
+    prose = "\\pard\\outlinelevel1 Moorings\\par \\pard\\outlinelevel9 Boats.\\par "
+    path.write_text(f"{{\\rtf1\\ansi\\uc1 {prose}{rows}\\pard\\outlinelevel8 Last}}")
+    blocks = list(from_rtf.parse(path))
+    assert [(one.level, one.text) for block in blocks for one in block.headings] == [
+        (2, "Moorings"),
+        (9, "Last"),
+    ]
+    assert [clean(block.text) for block in blocks] == ["Moorings\nBoats.", "Berth\tFee", "Last"]

@@ -154,3 +154,24 @@ async def test_sections_of_an_exported_knowledge_base(ann: Actor) -> None:
     await ann.running.run_jobs()
     base = str(answer.json()["knowledge_base_id"])
     assert (FEES.format(3), "Moorings › Barges") in (await sections(ann, base, "The fee for Barges"))[:2]
+
+
+YEARS = (2021, 2022, 2023)
+
+
+async def test_fiscal_years(ann: Actor) -> None:
+    """ "FY2022" asks for 2022, whichever of both the text has."""
+    base = await make_base(ann, chunk_size=110, chunk_overlap=0)
+    told = [
+        f"Dues of the harbour, as they were paid in {year}, rose by four per cent in all." for year in YEARS
+    ]
+    await ingest(ann.running, ann, base, "dues.txt", "\n\n".join(told))
+    fees = [
+        f"Fees of the marina for FY{year} fell by a tenth, as the winter was a long one." for year in YEARS
+    ]
+    await ingest(ann.running, ann, base, "fees.txt", "\n\n".join(fees))
+    for year in YEARS:
+        for subject, year_said in (("dues of the harbour", f"{year},"), ("fees of the marina", f"FY{year} ")):
+            question = f"Which {subject} were there in FY{year}?"
+            found = await ann.post(f"{BASES}/{base}/search", json={"question": question})
+            assert year_said in found.json()["items"][0]["text"], question
