@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Date,
     Float,
     ForeignKey,
     Index,
@@ -402,6 +403,19 @@ class PipelineSource(Base):
     pipeline_id: Mapped[str] = mapped_column(ForeignKey(Pipeline.id, ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(Integer, primary_key=True)
     knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+
+
+class QuestionDay(Base):
+    """How many questions were asked of a knowledge base on one day (UTC), and how the answers were rated."""
+
+    __tablename__ = "rag_question_day"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    questions: Mapped[int] = mapped_column(Integer)
+    refused: Mapped[int] = mapped_column(Integer)
+    up: Mapped[int] = mapped_column(Integer)
+    down: Mapped[int] = mapped_column(Integer)
 
 
 class ContradictionReport(Base):

@@ -53,6 +53,7 @@ from builtin_plugins.rag.services import (
     graphs,
     lookup,
     plugin_documents,
+    question_counts,
     reading,
 )
 from builtin_plugins.rag.services.cataloging import open_catalog
@@ -155,6 +156,7 @@ class RagPlugin(Plugin):
             REEMBED,
             TELL_LANGUAGES,
             FORGET_OLD,
+            question_counts.FORGET_FIGURES,
             EMPTY_TRASH,
             APPLY_RULES,
             FIND_CONTRADICTIONS,
@@ -171,6 +173,7 @@ class RagPlugin(Plugin):
             Resource(RERANKER, open_reranker),
             Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
+            Resource(question_counts.QUESTIONS, question_counts.open_question_counter),
             Resource(api.CONTENTS, open_contents),
             Resource(api.CATALOG, open_catalog),
         ]
@@ -404,6 +407,18 @@ class RagPlugin(Plugin):
     @hookimpl
     def select_readable_documents(self, scope: Scope) -> Select[str]:
         return readable_documents(scope)
+
+    @hookimpl
+    def count_rating(
+        self,
+        unit: Unit,
+        pipeline_id: str,
+        asked_at: datetime,
+        former: question_counts.Rating,
+        rating: question_counts.Rating,
+    ) -> bool:
+        question_counts.count_rating(unit, pipeline_id, asked_at, former, rating)
+        return True
 
     @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:

@@ -265,6 +265,7 @@ RAG = {
     "GET /v1/rag/capabilities": OWN,
     "GET /v1/rag/usage": OWN,
     "GET /v1/rag/documents": Row(query="q=canary"),
+    "GET /v1/rag/figures": OWN,
     "GET /v1/rag/decision-stats": OWN,
     "POST /v1/rag/initialize": OWN,
     **{

@@ -1048,7 +1048,6 @@ export default {
   "config.yaml": "config.yaml", // as in English
   Environment: "Umgebung",
   "Set here": "Hier gesetzt",
-  "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Womit dieser Server läuft. Einstellungen werden in der Umgebung oder in config.yaml geändert, manche auch unter „Plugins“.",
   "The username or the password is wrong.": "Benutzername oder Passwort ist falsch.",
   "This account is deactivated; ask an administrator.": "Dieses Konto ist deaktiviert; fragen Sie einen Administrator.",
   "Nobody can register here; ask an administrator for an account.": "Hier kann sich niemand registrieren; bitten Sie einen Administrator um ein Konto.",
@@ -1470,4 +1469,11 @@ export default {
   "Or in config.yaml:": "Oder in config.yaml:",
   "Then restart the server and its workers.": "Danach den Server und seine Worker neu starten.",
   "Administrator of the platform": "Administrator der Plattform",
+  "What this server runs with. Many settings can be changed here and take effect at once; the others say how they are changed.": "Womit dieser Server läuft. Viele Einstellungen lassen sich hier ändern und wirken sofort; bei den anderen steht, wie man sie ändert.",
+  "Change a setting": "Eine Einstellung ändern",
+  "Take the change back": "Änderung zurücknehmen",
+  "{name} in the server’s environment sets this, and wins.": "{name} in der Umgebung des Servers legt dies fest und hat Vorrang.",
+  "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Gezählt wird ohne den Wortlaut und ohne die Person. Eine Frage an mehrere Wissenssammlungen zählt bei jeder.",
+  "Questions to your knowledge bases": "Fragen an Ihre Wissenssammlungen",
+  "No questions in the last 30 days.": "Keine Fragen in den letzten 30 Tagen.",
 };

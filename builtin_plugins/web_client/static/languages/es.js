@@ -1048,7 +1048,6 @@ export default {
   "config.yaml": "config.yaml", // as in English
   Environment: "Entorno",
   "Set here": "Definido aquí",
-  "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Con qué funciona este servidor. Los ajustes se cambian en el entorno o en config.yaml, y algunos en «Plugins».",
   "The username or the password is wrong.": "El nombre de usuario o la contraseña no son correctos.",
   "This account is deactivated; ask an administrator.": "Esta cuenta está desactivada; consulta a un administrador.",
   "Nobody can register here; ask an administrator for an account.": "Aquí nadie puede registrarse; pide una cuenta a un administrador.",
@@ -1470,4 +1469,11 @@ export default {
   "Or in config.yaml:": "O en config.yaml:",
   "Then restart the server and its workers.": "Después, reinicia el servidor y sus workers.",
   "Administrator of the platform": "Administrador de la plataforma",
+  "What this server runs with. Many settings can be changed here and take effect at once; the others say how they are changed.": "Con qué funciona este servidor. Muchos ajustes se pueden cambiar aquí y surten efecto enseguida; en los demás se indica cómo cambiarlos.",
+  "Change a setting": "Cambiar un ajuste",
+  "Take the change back": "Deshacer el cambio",
+  "{name} in the server’s environment sets this, and wins.": "{name}, en el entorno del servidor, fija este valor y prevalece.",
+  "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Se cuenta sin el texto y sin la persona. Una pregunta a varias bases cuenta en cada una.",
+  "Questions to your knowledge bases": "Preguntas a sus bases de conocimiento",
+  "No questions in the last 30 days.": "Ninguna pregunta en los últimos 30 días.",
 };

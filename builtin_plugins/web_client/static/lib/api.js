@@ -53,6 +53,7 @@ export const api = {
   deleteKnowledgeBase: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}"),
   documents: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents"),
   documentsNamed: call("GET", "/v1/rag/documents"),
+  questionFigures: call("GET", "/v1/rag/figures"),
   topics: call("GET", "/v1/rag/knowledge-bases/{kb_id}/topics"),
   document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
