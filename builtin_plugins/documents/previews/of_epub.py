@@ -15,7 +15,7 @@ from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.previews.pictures import EmbeddedPictures
 
 _SOURCE: Final = re.compile(r"""(<img\b[^<>]{0,2000}?\ssrc\s*=\s*)(["'])([^"'<>]{1,1000})\2""", re.IGNORECASE)
-_HEAD: Final = re.compile(r"<head\b.*?</head\s*>", re.IGNORECASE | re.DOTALL)
+_BODY: Final = re.compile(r"<body\b", re.IGNORECASE)
 _MOST_CHARS: Final = 12_000_000
 _MOST_PICTURE_BYTES: Final = 8 * 1024 * 1024
 
@@ -29,9 +29,7 @@ def preview(path: Path) -> PreviewPage:
             if room < 0:
                 shown.append('<p class="note">The rest of the book is not shown here.</p>')
                 break
-            shown.append(
-                _with_pictures(_HEAD.sub("", page, count=1), archive, posixpath.dirname(name), pictures)
-            )
+            shown.append(_with_pictures(_body(page), archive, posixpath.dirname(name), pictures))
     return PreviewPage(f'<div class="text">{"<hr class=page>".join(shown)}</div>')
 
 
@@ -43,3 +41,9 @@ def _with_pictures(page: str, archive: zipfile.ZipFile, folder: str, pictures: E
         return f"{match[1]}{match[2]}{address or ''}{match[2]}"
 
     return _SOURCE.sub(source, page)
+
+
+def _body(page: str) -> str:
+    """A chapter without its head."""
+    found = _BODY.search(page)
+    return page if found is None else page[found.start() :]

@@ -82,7 +82,7 @@ async def test_the_audit_log_by_names(site: Running, visitor: Visitor) -> None:
 
 
 async def test_questions_of_knowledge_bases(site: Running, visitor: Visitor) -> None:
-    """Whoever may change a knowledge base sees how often it was asked, there and among the server's figures."""
+    """Whoever may change a knowledge base sees how often it was asked, there and at Operations."""
     ana = await site.user()
     base = await knowledge_base(ana)
     body = {"name": "Help", "knowledge_base_ids": [base["id"]]}
