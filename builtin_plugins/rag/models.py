@@ -238,6 +238,22 @@ class TrashedDocument(Base):
     trashed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 
+class TrashedBase(Base):
+    """A knowledge base in the trash. Its row is here instead, so that nothing reaches its documents."""
+
+    __tablename__ = "rag_trashed_base"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    owner_id: Mapped[int | None] = mapped_column(Integer, index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    document_count: Mapped[int] = mapped_column(Integer)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    trashed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    fields: Mapped[Any] = mapped_column(json_type())
+    """Its other columns, by name. Those that say who sees it are not kept: it comes back private."""
+
+
 class Audience(Base):
     """A set of readers that documents share. Its id is never used again."""
 

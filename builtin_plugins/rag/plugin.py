@@ -30,6 +30,7 @@ from builtin_plugins.rag.handlers import (
     pipelines,
     previews,
     system,
+    trash,
     visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
@@ -56,6 +57,7 @@ from builtin_plugins.rag.services import (
     question_counts,
     reading,
 )
+from builtin_plugins.rag.services.base_trash import EMPTY_BASES
 from builtin_plugins.rag.services.cataloging import open_catalog
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.documents import EMPTY_TRASH
@@ -158,6 +160,7 @@ class RagPlugin(Plugin):
             FORGET_OLD,
             question_counts.FORGET_FIGURES,
             EMPTY_TRASH,
+            EMPTY_BASES,
             APPLY_RULES,
             FIND_CONTRADICTIONS,
             PROPOSE_VALUES,
@@ -191,6 +194,7 @@ class RagPlugin(Plugin):
                 ingestion.routes,
             ),
             *(visibility.routes, pipelines.routes, contradictions.routes, finding.routes),
+            trash.routes,
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [

@@ -14,6 +14,7 @@ from typing import Final
 from PIL import Image, ImageOps, ImageSequence
 
 from builtin_plugins.documents.blocks import UnparsableDocument
+from builtin_plugins.documents.images.from_image import count_pages
 from builtin_plugins.documents.images.ocr import OPTIONS
 from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.previews.pictures import EmbeddedPictures
@@ -35,7 +36,7 @@ def preview_tiff(path: Path) -> PreviewPage:
         with Image.open(path) as image:
             for page in islice(ImageSequence.Iterator(image), _MOST_PAGES):
                 shown.append(_tiff_page(ImageOps.exif_transpose(page), pictures))
-            left_out = image.n_frames > _MOST_PAGES
+            left_out = count_pages(path.read_bytes()) > _MOST_PAGES
     except (OSError, SyntaxError, ValueError) as error:
         raise UnparsableDocument("corrupt", f"tiff: {type(error).__name__}") from None
     if left_out:

@@ -1476,4 +1476,6 @@ export default {
   "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Se cuenta sin el texto y sin la persona. Una pregunta a varias bases cuenta en cada una.",
   "Questions to your knowledge bases": "Preguntas a sus bases de conocimiento",
   "No questions in the last 30 days.": "Ninguna pregunta en los últimos 30 días.",
+  "Nobody else sees it then, until you share it again.": "Nadie más la ve entonces, hasta que la vuelva a compartir.",
+  "What you take back is private; share it again.": "Lo que recupere será privado; vuelva a compartirlo.",
 };

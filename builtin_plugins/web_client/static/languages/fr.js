@@ -1476,4 +1476,6 @@ export default {
   "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Le compte ne retient ni le texte ni la personne. Une question posée à plusieurs bases compte pour chacune.",
   "Questions to your knowledge bases": "Questions à vos bases de connaissances",
   "No questions in the last 30 days.": "Aucune question ces 30 derniers jours.",
+  "Nobody else sees it then, until you share it again.": "Personne d’autre ne la voit alors, jusqu’à ce que vous la partagiez de nouveau.",
+  "What you take back is private; share it again.": "Ce que vous récupérez est privé ; partagez-le de nouveau.",
 };
