@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from striprtf.striprtf import rtf_to_text
 
@@ -31,7 +31,8 @@ _PIECE_CHARS: Final = 32_768
 # The converter is slow, character by character, and hexadecimal pictures are most of a large file.
 _PICTURE: Final = re.compile(rb"[0-9a-fA-F\s]{512,}+")
 _HEADING: Final = re.compile(f"([{HEADINGS}])([^\n{HEADINGS}]*+)")
-_WITHOUT_MARKS: Final = dict.fromkeys(map(ord, HEADINGS))
+HEADING_MARKS: Final = dict.fromkeys(map(ord, HEADINGS))
+"""For `str.translate`: takes the marks before headings out of a text."""
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -46,6 +47,25 @@ def parse(path: Path) -> Iterator[Block]:
 
 def blocks_of(rtf: bytes) -> Iterator[Block]:
     """Yield what `parse` yields, for RTF in memory."""
+    rows: list[str] = []
+    for part in parts_of(rtf):
+        if part.is_row:
+            rows.append(part.text)
+        else:
+            yield from [*_table(rows), *_prose(part.text)]
+            rows = []
+    yield from _table(rows)
+
+
+class RtfPart(NamedTuple):
+    """A row of a table, its cells separated by tabs, or text between tables with marked headings."""
+
+    text: str
+    is_row: bool
+
+
+def parts_of(rtf: bytes) -> Iterator[RtfPart]:
+    """Yield the text of RTF in memory. Raises what `parse` raises."""
     data = _PICTURE.sub(b" ", without_binary(rtf[max(0, rtf.find(b"{")) :]))
     if len(data) > _MAX_BYTES:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")
@@ -56,14 +76,12 @@ def blocks_of(rtf: bytes) -> Iterator[Block]:
     data = arranged(with_formulas(without_hidden(data)))
     text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     *parts, last = _with_powers(text).split(ROW_END)
-    rows: list[str] = []
     for part in parts:
         prose, _, row = part.partition(ROW_START)
         if prose.strip():
-            yield from [*_table(rows), *_prose(prose)]
-            rows = []
-        rows.append(_line(row))
-    yield from [*_table(rows), *_prose(last)]
+            yield RtfPart(_plain(prose), is_row=False)
+        yield RtfPart(_line(row), is_row=True)
+    yield RtfPart(_plain(last), is_row=False)
 
 
 def _with_powers(text: str) -> str:
@@ -72,15 +90,19 @@ def _with_powers(text: str) -> str:
     return first + "".join(f"^{text}" if is_power(before, text) else text for before, text in pairs)
 
 
-def _prose(text: str) -> Iterator[Block]:
+def _plain(text: str) -> str:
     """Text outside tables, or in unfinished rows."""
-    for piece in pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS):
+    return text.replace(ROW_START, "").replace(CELL_END, "\t")
+
+
+def _prose(text: str) -> Iterator[Block]:
+    for piece in pieces(text, _PIECE_CHARS):
         headings = [
             Heading(HEADINGS.index(mark) + 1, title)
             for mark, title in _HEADING.findall(piece)
             if title.strip()
         ]
-        yield Block(piece.translate(_WITHOUT_MARKS), headings=headings)
+        yield Block(piece.translate(HEADING_MARKS), headings=headings)
 
 
 def _table(rows: list[str]) -> Iterator[Block]:
@@ -89,5 +111,5 @@ def _table(rows: list[str]) -> Iterator[Block]:
 
 def _line(row: str) -> str:
     """A row's cells; what follows the last one only repeats the layout."""
-    cells = row.replace(ROW_START, "").translate(_WITHOUT_MARKS).split(CELL_END)
+    cells = row.replace(ROW_START, "").translate(HEADING_MARKS).split(CELL_END)
     return "\t".join(" ".join(cell.split()) for cell in cells[: max(1, len(cells) - 1)]).rstrip()
