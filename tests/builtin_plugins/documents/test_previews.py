@@ -396,13 +396,15 @@ async def test_open_presentation(show: Show) -> None:
 
 
 async def test_rich_text(show: Show) -> None:
-    """Paragraphs and tables, in their order."""
+    """Headings, paragraphs and tables, in their order."""
     text = (
-        rb"{\rtf1\ansi First & <line>\par {\trowd\cellx1000\cellx2000 Oslo\intbl\cell 185\intbl\cell\row}"
+        rb"{\rtf1\ansi\pard\outlinelevel0 Rivers\par\pard First & <line>\par "
+        rb"{\trowd\cellx1000\cellx2000 Oslo\intbl\cell 185\intbl\cell\row}"
         rb"\pard Last line\par}"
     )
     page = await show("a.rtf", text)
-    assert _texts(page, "p") == ["First & <line>", "Last line"] and _texts(page, "td") == ["Oslo", "185"]
+    assert _texts(page, "h1") == ["Rivers"] and _texts(page, "td") == ["Oslo", "185"]
+    assert _texts(page, "p") == ["First & <line>", "Last line"]
 
 
 async def test_book(show: Show, tmp_path: Path) -> None:
