@@ -17,6 +17,7 @@ from builtin_plugins.documents.api import DOUBTFUL, asks
 from builtin_plugins.rag.answering.headings import is_value_line
 from builtin_plugins.rag.answering.languages import are_alike
 from builtin_plugins.rag.answering.quotations import AskedWords, QuotablePassage, QuotableSentence
+from builtin_plugins.rag.answering.running_lines import PageLine, running_lines
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import (
     Stems,
@@ -95,15 +96,17 @@ def asked_words(question: str, language: str | None) -> AskedWords:
 
 
 def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
-    """The passages, each with the question's words and names that it and its sentences have."""
+    """The passages, each with the question's words and names that it and its sentences have. A word of the
+    document's name is one of each sentence: it says whose they are, and prefers none of them.
+    """
     texts, titles = (
         [read(one) for one in passages],
         [_title_forms(one.source, one.language) for one in passages],
     )
     stems = frozenset().union(*titles, *(one.stems for text in texts for one in text))
     meant = _Meant(asked, stems, {one.language for one in passages if one.language})
-    made = list[QuotablePassage]()
-    for passage, text, title in zip(passages, texts, titles, strict=True):
+    made, running = list[QuotablePassage](), running_lines(_page_lines(passages, texts))
+    for number, (passage, text, title) in enumerate(zip(passages, texts, titles, strict=True)):
         own = title.union(*(one.stems for one in text))
         made.append(
             QuotablePassage(
@@ -112,9 +115,9 @@ def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePas
                 names=frozenset(one for one in asked.names if _has_name(one, passage, own)),
                 is_foreign=_is_foreign(asked.language, passage.language),
                 sentences=[
-                    _sentence(one, passage, meant)
+                    _sentence(one, passage, meant, meant.words(title))
                     for one in text
-                    if not (one.is_doubtful or _repeats(one, asked))
+                    if not (one.is_doubtful or _repeats(one, asked) or (number, one.start) in running)
                 ],
             )
         )
@@ -136,14 +139,26 @@ class _Meant:
         return frozenset(which for one in self._meant & stems for which in self._which[one])
 
 
-def _sentence(sentence: ReadSentence, passage: Passage, meant: _Meant) -> QuotableSentence:
+def _page_lines(passages: Sequence[Passage], texts: Sequence[Sequence[ReadSentence]]) -> Iterator[PageLine]:
+    """The lines with which sentences begin that have a number, of documents with pages."""
+    for number, (passage, sentences) in enumerate(zip(passages, texts, strict=True)):
+        for one in sentences if passage.page is not None else ():
+            line = passage.text[one.start :].partition("\n")[0]
+            page = passage.page_at(one.start)
+            if page is not None and has_number(line):
+                yield PageLine((number, one.start), passage.document_id, page, line)
+
+
+def _sentence(
+    sentence: ReadSentence, passage: Passage, meant: _Meant, title: frozenset[int]
+) -> QuotableSentence:
     own = meant.words(sentence.stems)
     return QuotableSentence(
         sentence.text,
         sentence.start,
         sentence.length,
-        own,
-        own | meant.words(sentence.context),
+        own | title,
+        own | title | meant.words(sentence.context),
         sentence.is_heading,
         sentence.under,
         passage.page_at(sentence.start),

@@ -8,6 +8,7 @@ import pytest
 
 from builtin_plugins.extractive_answers.windows import LONGEST, SECOND
 from builtin_plugins.rag.answering.words import content_stems, count_words
+from builtin_plugins.rag.passages import Passage
 from tests.builtin_plugins.extractive_answers.judging import judged, passages, quoted
 
 WARRANTY = (
@@ -264,3 +265,41 @@ def test_may_is_a_month_where_it_is_written_so() -> None:
     rows = "Month | Sold | Left\n---|---|---\nMarch | 48 | 9\nMay | 61 | 7\n"
     assert "Month: May; Sold: 61" in judged("How many were sold in May?", passages(rows)).quotes[0].text
     assert "sold" in content_stems("May I ask what was sold?") and "may" not in content_stems("May I ask?")
+
+
+def report_pages(*texts: str) -> list[Passage]:
+    """Passages on pages 39, 55, … of a document whose name the questions have."""
+    return [
+        Passage(text, "cordell-2025.pdf", 0.6 - n / 100, str(n), "report", page=39 + 16 * n)
+        for n, text in enumerate(texts)
+    ]
+
+
+def test_a_footer_with_its_page_is_not_quoted() -> None:
+    """It has the company's name and the year, as a question does."""
+    first = "We sold more pumps than before.\nCordell Inc. | 2025 report | 31"
+    second = "Prices of pumps in 2024 rose by 2 percent.\nPumps: 47 kinds.\nCordell Inc. | 2025 report | 47"
+    found = judged("What did Cordell report of pumps in 2025?", report_pages(first, second))
+    text = " ".join(one.text for one in found.quotes)
+    assert found.is_enough and "Cordell Inc." not in text and "pumps" in text.lower()
+
+
+def test_what_differs_by_other_numbers_than_pages_is_no_footer() -> None:
+    rows = ("Cordell paid 40 dollars for a pump.", "Cordell paid 47 dollars for a pump.")
+    found = judged("What did Cordell pay for a pump?", report_pages(*rows))
+    assert [one.text for one in found.quotes] == list(rows)
+
+
+def test_a_question_for_a_number_is_answered_by_one() -> None:
+    talk = "Employees of the yard learn a trade from one another, and employees teach what employees know. "
+    number = "At the end of the year, the yard had 415 employees."
+    assert number in quoted("How many employees are there?", 3 * talk, number)
+
+
+def test_a_row_that_is_asked_for_is_quoted() -> None:
+    text = (
+        "The effective tax rate was lower than the statutory rate, as the effective tax rate of earnings "
+        "from abroad is lower, and as credits for research were granted to the company.\n\n"
+        "\t2025\t2024\nStatutory rate\t21.0%\t21.0%\nEffective tax rate\t15.6%\t24.1%"
+    )
+    assert "15.6%" in quoted("What is the effective tax rate?", text)
