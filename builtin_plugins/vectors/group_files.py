@@ -73,7 +73,11 @@ class FiledGroupIndex:
             )
             labels = np.concatenate([self._labels[kept], labels])
         order = np.argsort(labels, kind="stable")
-        files = {_LABELS: labels[order], _OWNERS: owners[order].astype(np.int32), _NAMES: names}
+        files: Mapping[str, Any] = {
+            _LABELS: labels[order],
+            _OWNERS: owners[order].astype(np.int32),
+            _NAMES: names,
+        }
         for name, array in files.items():
             with new_file(folder / name) as stream:
                 np.save(stream, array)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -79,12 +79,12 @@ class Bench:
         self.pipeline = (await self.post("/v1/rag/pipeline", body))["pipeline_id"]
         self.engine = (await self.embed(["warm"])).engine
 
-    async def post(self, path: str, body: dict[str, object]) -> dict[str, str]:
+    async def post(self, path: str, body: Mapping[str, object]) -> dict[str, str]:
         async with self.session.post(path, json=body) as answer:
             assert answer.status == 200, await answer.text()
             return dict(await answer.json())
 
-    async def embed(self, texts: list[str], purpose: str = "query"):  # type: ignore[no-untyped-def]
+    async def embed(self, texts: list[str], purpose: inference.Purpose = "query"):  # type: ignore[no-untyped-def]
         return await self.platform.hooks.ask(
             inference.embed_texts, self.platform, model=self.model, texts=texts, purpose=purpose
         )
@@ -120,7 +120,7 @@ class Bench:
         await self.platform.database.write(write)
         self.rows = upto
 
-    async def _document(self, vectors: np.ndarray, texts: Sequence[str] = ()) -> None:
+    async def _document(self, vectors: Any, texts: Sequence[str] = ()) -> None:
         document, collection = str(uuid.uuid4()), f"rag:{self.base}"
         place = {"page": None, "char_start": 0, "char_end": 0}
         points = [
@@ -262,7 +262,7 @@ async def growth_rows(bench: Bench) -> list[Row]:
             f"{bases}?{last}",
             f"{bases}/{bench.base}/documents?{last}",
         )
-        taken = [await timed(lambda _, path=path: _get(bench, path), 40) for path in paths]
+        taken = [await timed(_getter(bench, path), 40) for path in paths]
         figures.append((*taken, asked))
     names = ("authenticated GET", "10 knowledge bases", "the last 10", "the last 10 documents", "question")
     return [_growth(name, [row[at] for row in figures]) for at, name in enumerate(names)]
@@ -274,10 +274,13 @@ def _growth(name: str, figures: list[float]) -> Row:
     return Row("B9", f"{name}, ms at 1 → 10 → 100 x rows of each kind", curve, "flat or logarithmic", flat)
 
 
-async def _get(bench: Bench, path: str) -> None:
-    async with bench.session.get(path) as answer:
-        assert answer.status == 200
-        await answer.read()
+def _getter(bench: Bench, path: str) -> Callable[[int], Awaitable[object]]:
+    async def get(_: int) -> None:
+        async with bench.session.get(path) as answer:
+            assert answer.status == 200
+            await answer.read()
+
+    return get
 
 
 async def _accounts(platform: Platform, upto: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builtin_plugins.vectors.api import Query
 from builtin_plugins.vectors.group_files import FiledGroupIndex
 from builtin_plugins.vectors.groups import GroupIndex
 from builtin_plugins.vectors.indexes import GROUPS
@@ -15,7 +16,6 @@ from kernel.db.engine import Database
 from tests.builtin_plugins.vectors.test_index_tidying import tidy
 from tests.builtin_plugins.vectors.test_saved_indexes import (
     VECTOR,
-    Query,
     fill,
     home,
     opened,
