@@ -68,17 +68,29 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     above = before = topic = nothing
     under = ""
     split = split_sentences(text, language)
-    ends = [*(one.start for one in split), len(text)][1:]
-    for one, end in zip(split, ends, strict=True):
-        is_doubtful = DOUBTFUL in text[one.start : end]
-        stems, length = content_forms(one.text, language), count_words(one.text)
-        if one.is_heading:
-            yield ReadSentence(one.text, one.start, length, stems, nothing, True, under, False, is_doubtful)
-            under, above, before, topic = one.text, stems, nothing, nothing
+    ends = [*(sentence.start for sentence in split), len(text)][1:]
+    for sentence, end in zip(split, ends, strict=True):
+        is_doubtful = DOUBTFUL in text[sentence.start : end]
+        stems, length = content_forms(sentence.text, language), count_words(sentence.text)
+        if sentence.is_heading:
+            yield ReadSentence(
+                sentence.text, sentence.start, length, stems, nothing, True, under, False, is_doubtful
+            )
+            under, above, before, topic = sentence.text, stems, nothing, nothing
             continue
         context = above | before | topic
         yield ReadSentence(
-            *(one.text, one.start, length, stems, context, False, under, one.of_table, is_doubtful)
+            *(
+                sentence.text,
+                sentence.start,
+                length,
+                stems,
+                context,
+                False,
+                under,
+                sentence.of_table,
+                is_doubtful,
+            )
         )
         before, topic = stems, topic or stems
 
@@ -90,46 +102,46 @@ _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_/ .,](?=[0-9])")
 
 def asked_words(question: str, language: str | None) -> AskedWords:
     """A question's content words, and its names, codes and numbers."""
-    wanted = content_words(question, language) or content_words(question) or content_words(question, "en")
-    return AskedWords(question, language, wanted, frozenset(named_terms(question)))
+    terms = content_words(question, language) or content_words(question) or content_words(question, "en")
+    return AskedWords(question, language, terms, frozenset(named_terms(question)))
 
 
-def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
+def quotable(question: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
     """The passages, each with the question's words and names that it and its sentences have."""
     texts, titles = (
         [read(one) for one in passages],
         [_title_forms(one.source, one.language) for one in passages],
     )
     stems = frozenset().union(*titles, *(one.stems for text in texts for one in text))
-    meant = _Meant(asked, stems, {one.language for one in passages if one.language})
-    made = list[QuotablePassage]()
+    meant = _Meant(question, stems, {one.language for one in passages if one.language})
+    quotable_passages = list[QuotablePassage]()
     for passage, text, title in zip(passages, texts, titles, strict=True):
         own = title.union(*(one.stems for one in text))
-        made.append(
+        quotable_passages.append(
             QuotablePassage(
                 passage,
                 words=meant.words(own),
-                names=frozenset(one for one in asked.names if _has_name(one, passage, own)),
-                is_foreign=_is_foreign(asked.language, passage.language),
+                names=frozenset(one for one in question.names if _has_name(one, passage, own)),
+                is_foreign=_is_foreign(question.language, passage.language),
                 sentences=[
                     _sentence(one, passage, meant)
                     for one in text
-                    if not (one.is_doubtful or _repeats(one, asked))
+                    if not (one.is_doubtful or _repeats(one, question))
                 ],
             )
         )
-    return made
+    return quotable_passages
 
 
 class _Meant:
     """Which of the question's words stems mean."""
 
-    def __init__(self, asked: AskedWords, stems: Iterable[str], languages: Collection[str]) -> None:
-        known, self._which = Stems(stems), defaultdict[str, set[int]](set)
-        for at, word in enumerate(asked.words):
+    def __init__(self, question: AskedWords, stems: Iterable[str], languages: Collection[str]) -> None:
+        index, self._which = Stems(stems), defaultdict[str, set[int]](set)
+        for at, word in enumerate(question.words):
             for form in forms(word, languages):
-                for one in known.meant_by(form):
-                    self._which[one].add(at)
+                for stem in index.meant_by(form):
+                    self._which[stem].add(at)
         self._meant = frozenset(self._which)
 
     def words(self, stems: frozenset[str]) -> frozenset[int]:
@@ -151,11 +163,11 @@ def _sentence(sentence: ReadSentence, passage: Passage, meant: _Meant) -> Quotab
     )
 
 
-def _repeats(sentence: ReadSentence, asked: AskedWords) -> bool:
+def _repeats(sentence: ReadSentence, question: AskedWords) -> bool:
     """Whether a sentence only asks the same."""
     return asks(sentence.text) and sentence.stems <= content_forms(
-        asked.text, asked.language
-    ) | content_forms(asked.text, None)
+        question.text, question.language
+    ) | content_forms(question.text, None)
 
 
 @lru_cache(maxsize=MOST_READ)
@@ -178,5 +190,10 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(_DIGITS.findall(text))
 
 
-def _is_foreign(asked: str | None, passage: str | None) -> bool:
-    return asked is not None and passage is not None and asked != passage and not are_alike(asked, passage)
+def _is_foreign(question_language: str | None, passage_language: str | None) -> bool:
+    return (
+        question_language is not None
+        and passage_language is not None
+        and question_language != passage_language
+        and not are_alike(question_language, passage_language)
+    )
