@@ -51,14 +51,12 @@ def says(passage: str, sentence: str) -> bool:
 
 def share_of(passage: str, sentence: str) -> float:
     """The share of a sentence's content in a passage; 0 if one of its names is missing."""
-    sentence_stems = content_stems(sentence)
+    terms = content_stems(sentence)
     there = content_stems(passage)
     stems = {stem(word) for word in words(passage)}
     if not all(found_in(name, stems) for name in named_terms(sentence)):
         return 0.0
-    return (
-        sum(found_in(word, there) for word in sentence_stems) / len(sentence_stems) if sentence_stems else 1.0
-    )
+    return sum(found_in(word, there) for word in terms) / len(terms) if terms else 1.0
 
 
 def citations_of(text: str) -> Iterator[tuple[str, int]]:

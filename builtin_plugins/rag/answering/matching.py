@@ -68,29 +68,17 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     above = before = topic = nothing
     under = ""
     split = split_sentences(text, language)
-    ends = [*(sentence.start for sentence in split), len(text)][1:]
-    for sentence, end in zip(split, ends, strict=True):
-        is_doubtful = DOUBTFUL in text[sentence.start : end]
-        stems, length = content_forms(sentence.text, language), count_words(sentence.text)
-        if sentence.is_heading:
-            yield ReadSentence(
-                sentence.text, sentence.start, length, stems, nothing, True, under, False, is_doubtful
-            )
-            under, above, before, topic = sentence.text, stems, nothing, nothing
+    ends = [*(part.start for part in split), len(text)][1:]
+    for part, end in zip(split, ends, strict=True):
+        is_doubtful = DOUBTFUL in text[part.start : end]
+        stems, length = content_forms(part.text, language), count_words(part.text)
+        if part.is_heading:
+            yield ReadSentence(part.text, part.start, length, stems, nothing, True, under, False, is_doubtful)
+            under, above, before, topic = part.text, stems, nothing, nothing
             continue
         context = above | before | topic
         yield ReadSentence(
-            *(
-                sentence.text,
-                sentence.start,
-                length,
-                stems,
-                context,
-                False,
-                under,
-                sentence.of_table,
-                is_doubtful,
-            )
+            *(part.text, part.start, length, stems, context, False, under, part.of_table, is_doubtful)
         )
         before, topic = stems, topic or stems
 

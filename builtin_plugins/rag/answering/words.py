@@ -263,14 +263,10 @@ def meant_by(word: str, stems: Iterable[str]) -> Iterator[str]:
     """The stems that may mean ``word``."""
     least = _LEAST_SHARED if word.isascii() else _LEAST_FOREIGN
     head = word[:least]
-    for candidate in stems:
-        inflected = candidate.startswith(head) and len(word) >= least and same_word(word, candidate)
-        if (
-            inflected
-            or candidate == word
-            or ((word in candidate or candidate in word) and _in_compound(word, candidate))
-        ):
-            yield candidate
+    for other in stems:
+        inflected = other.startswith(head) and len(word) >= least and same_word(word, other)
+        if inflected or other == word or ((word in other or other in word) and _in_compound(word, other)):
+            yield other
 
 
 class Stems:

@@ -198,14 +198,10 @@ FilterNegation.model_rebuild()
 MetadataFilter.model_rebuild()
 
 
-def _or_none(metadata_filter: MetadataFilter) -> MetadataFilter | None:
+def _or_none(whole: MetadataFilter) -> MetadataFilter | None:
     """None for a short form that sets nothing."""
-    node = metadata_filter.root
-    return (
-        None
-        if isinstance(node, FieldValues) and all(v is None for v in node.root.values())
-        else metadata_filter
-    )
+    node = whole.root
+    return None if isinstance(node, FieldValues) and all(v is None for v in node.root.values()) else whole
 
 
 SentFilter: TypeAlias = Annotated[

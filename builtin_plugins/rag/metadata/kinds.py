@@ -133,10 +133,8 @@ def date_value(moment: datetime, *, is_day: bool = False) -> FieldValue:
 
 
 def _person(value: object) -> FieldValue:
-    account_id = value.get("id") if isinstance(value, Mapping) else value
-    written = (
-        str(account_id) if isinstance(account_id, int | str) and not isinstance(account_id, bool) else ""
-    )
+    number = value.get("id") if isinstance(value, Mapping) else value
+    written = str(number) if isinstance(number, int | str) and not isinstance(number, bool) else ""
     if not _ACCOUNT.fullmatch(written.strip()) or not 0 < int(written) < 2**31:
         raise ValueRefused("must be the id of an account")
     account = str(int(written))

@@ -58,11 +58,7 @@ class PathPattern:
             last = own == len(self._names) - 1
             starts = [len(path)] if last and place < len(path) else range(place, len(path))
             parts = next(
-                (
-                    inner
-                    for start in starts
-                    if (inner := self._match(path, start, own + 1, failed)) is not None
-                ),
+                (fit for start in starts if (fit := self._match(path, start, own + 1, failed)) is not None),
                 None,
             )
         else:
