@@ -53,7 +53,7 @@ class DocumentCatalog(Protocol):
     """
 
     async def create(
-        self, caller: Caller, wanted: KnowledgeBaseCreate, base_id: str | None = None
+        self, caller: Caller, body: KnowledgeBaseCreate, base_id: str | None = None
     ) -> BaseEntry:
         """A new knowledge base of the caller. With an id that the plugin has drawn for it (a random UUID), a
         repetition makes no second one. Raises Unprocessable.

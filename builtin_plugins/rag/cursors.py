@@ -53,5 +53,5 @@ def read_cursor_page(
     is_descending = page.newest_first != is_backwards
     order = (moment.desc(), key.desc()) if is_descending else (moment.asc(), key.asc())
     rows = list(session.scalars(query.order_by(*order).limit(page.limit + 1)))
-    found = rows[: page.limit]
-    return (found[::-1] if is_backwards else found), len(rows) > page.limit
+    page_rows = rows[: page.limit]
+    return (page_rows[::-1] if is_backwards else page_rows), len(rows) > page.limit

@@ -289,7 +289,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def select_pipelines(self, scope: Scope) -> Select[str]:
-        return lookup.seen(scope)
+        return lookup.visible_pipelines(scope)
 
     @hookimpl
     def list_methods(self, platform: Platform) -> Sequence[str]:
@@ -309,7 +309,7 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def select_graph_documents(self, scope: Scope) -> Select[str]:
-        return graphs.seen(scope)
+        return graphs.documents_with_graph(scope)
 
     @hookimpl
     def list_graph_documents(self, session: Session, knowledge_base_id: str) -> Sequence[api.GraphDocument]:
@@ -432,8 +432,8 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def owns_knowledge_base(self, session: Session, scope: Scope, knowledge_base_id: str) -> bool | None:
-        found = session.get(KnowledgeBase, knowledge_base_id)
-        return None if found is None else scope.owns(found)
+        knowledge_base = session.get(KnowledgeBase, knowledge_base_id)
+        return None if knowledge_base is None else scope.owns(knowledge_base)
 
     @hookimpl
     def hold_documents(

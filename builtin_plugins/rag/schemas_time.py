@@ -12,11 +12,11 @@ _EASTERNMOST: Final = timedelta(hours=14)
 """How far a day begins before that of UTC."""
 
 
-def _moment(given: object) -> datetime:
+def _moment(value: object) -> datetime:
     """A time, or the last moment of a day; that of today, wherever it is, is now."""
     now = datetime.now(UTC)
     try:
-        written = given.isoformat() if isinstance(given, datetime) else str(given)
+        written = value.isoformat() if isinstance(value, datetime) else str(value)
         moment = datetime.fromisoformat(written)
         if len(written) == _DAY:
             begin = moment.replace(tzinfo=UTC)

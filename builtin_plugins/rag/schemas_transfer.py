@@ -100,8 +100,8 @@ SECTIONS = tuple(RagSections.model_fields)
 
 
 def _unique(place: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier:
             raise ValueError(f"{place}: the name '{name}' appears twice")
-        seen.add(name)
+        earlier.add(name)

@@ -31,17 +31,17 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
 
 def pages_cited(text: str, passages: Sequence[Passage]) -> dict[int, int | None]:
     """For passages over several pages, the page with what they are first cited for, if it is found."""
-    found = dict[int, int | None]()
+    pages_by_number = dict[int, int | None]()
     for sentence, number in citations_of(text):
         passage = passages[number - 1] if 1 <= number <= len(passages) else None
-        if passage is None or not passage.pages or number in found or not content_stems(sentence):
+        if passage is None or not passage.pages or number in pages_by_number or not content_stems(sentence):
             continue
         page, share = max(
             ((page, share_of(part, sentence)) for page, part in passage.by_page()), key=itemgetter(1)
         )
         if share >= ENOUGH:
-            found[number] = page
-    return found
+            pages_by_number[number] = page
+    return pages_by_number
 
 
 def says(passage: str, sentence: str) -> bool:
@@ -51,22 +51,22 @@ def says(passage: str, sentence: str) -> bool:
 
 def share_of(passage: str, sentence: str) -> float:
     """The share of a sentence's content in a passage; 0 if one of its names is missing."""
-    wanted = content_stems(sentence)
+    terms = content_stems(sentence)
     there = content_stems(passage)
     stems = {stem(word) for word in words(passage)}
     if not all(found_in(name, stems) for name in named_terms(sentence)):
         return 0.0
-    return sum(found_in(word, there) for word in wanted) / len(wanted) if wanted else 1.0
+    return sum(found_in(word, there) for word in terms) / len(terms) if terms else 1.0
 
 
 def citations_of(text: str) -> Iterator[tuple[str, int]]:
     """Each citation: the sentence before it, and its number."""
     begin = 0
-    for found in _CITED.finditer(text):
-        sentence = _last_sentence(text[begin : found.start()])
-        for number in {int(one) for one in _NUMBER.findall(found.group())}:
+    for citation in _CITED.finditer(text):
+        sentence = _last_sentence(text[begin : citation.start()])
+        for number in {int(one) for one in _NUMBER.findall(citation.group())}:
             yield sentence, number
-        begin = found.end()
+        begin = citation.end()
 
 
 def _last_sentence(segment: str) -> str:

@@ -45,13 +45,13 @@ def sentences_cited(text: str, passages: Sequence[Passage]) -> dict[int, list[Qu
     return spans
 
 
-def _closest(passage: Passage, wanted: str) -> QuotedSpan | None:
+def _closest(passage: Passage, sentence: str) -> QuotedSpan | None:
     if not passage.is_verbatim:
         return None
     alone = [(one.start, stop) for one, stop in _sentences(passage) if not one.is_heading]
     pairs = [(start, end) for (start, _), (_, end) in pairwise(alone)]
     for spans in (alone, pairs):
-        shares = [share_of(passage.text[start:end], wanted) for start, end in spans]
+        shares = [share_of(passage.text[start:end], sentence) for start, end in spans]
         if shares and max(shares) >= ENOUGH:
             start, end = spans[shares.index(max(shares))]
             return QuotedSpan(passage.char_start + start, passage.char_start + end)
@@ -61,9 +61,9 @@ def _closest(passage: Passage, wanted: str) -> QuotedSpan | None:
 def _sentences(passage: Passage) -> Iterator[tuple[Sentence, int]]:
     """The sentences of a passage, each with where it ends: what marks the next one is not part of it."""
     split = split_sentences(passage.text, passage.language)
-    following = [*(one.start for one in split), len(passage.text)][1:]
-    for one, limit in zip(split, following, strict=True):
-        yield one, one.start + _length(passage.text[one.start : limit], one.text)
+    following = [*(sentence.start for sentence in split), len(passage.text)][1:]
+    for sentence, limit in zip(split, following, strict=True):
+        yield sentence, sentence.start + _length(passage.text[sentence.start : limit], sentence.text)
 
 
 def _length(raw: str, text: str) -> int:

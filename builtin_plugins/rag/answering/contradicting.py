@@ -68,8 +68,8 @@ def contradict(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def values_differ(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two sentences, as words and numbers, have other numbers, or only one of them a negation."""
-    numbers, others = ({token for token in said if token[0].isdigit()} for said in (one, other))
-    negated, other_negated = (any(map(_NEGATION.fullmatch, said)) for said in (one, other))
+    numbers, others = ({token for token in tokens if token[0].isdigit()} for tokens in (one, other))
+    negated, other_negated = (any(map(_NEGATION.fullmatch, tokens)) for tokens in (one, other))
     return numbers != others or negated != other_negated
 
 

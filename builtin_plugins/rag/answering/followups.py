@@ -61,8 +61,8 @@ def _without_opening(question: str) -> str:
 
 def _opening(question: str) -> str:
     """Its opening, if that refers to something before."""
-    found = _OPENING.match(question.strip())
-    text = found.group() if found else ""
+    match = _OPENING.match(question.strip())
+    text = match.group() if match else ""
     return text if text.strip() else ""
 
 
@@ -71,8 +71,8 @@ def _points_back(question: str) -> bool:
 
 
 def _is_ellipsis(question: str) -> bool:
-    found = [fold(word) for word in words(question)]
-    return len(found) <= _ELLIPSIS and not any(word in _ASKING for word in found)
+    folded_words = [fold(word) for word in words(question)]
+    return len(folded_words) <= _ELLIPSIS and not any(word in _ASKING for word in folded_words)
 
 
 def _swapped(rest: str, last: str) -> str | None:
@@ -92,9 +92,11 @@ def _swapped(rest: str, last: str) -> str | None:
 
 def _with_subject(question: str, last: str) -> str:
     """The question, with the words of the last one that it lacks."""
-    known = set(content_stems(question))
+    question_stems = set(content_stems(question))
     lacking = [
-        word for word in words(last) if (stems := content_stems(word)) and not known.intersection(stems)
+        word
+        for word in words(last)
+        if (stems := content_stems(word)) and not question_stems.intersection(stems)
     ]
     if not lacking:
         return question

@@ -70,11 +70,11 @@ class LanguageDetector:
         for name, probability in identifier.rank(beginning):
             likely[_NAMES.get(name, name)] += probability
         ranked = likely.most_common()
-        found, confidence = ranked[0]
+        likeliest, confidence = ranked[0]
         if confidence >= _SURE:
-            return _known_as(found)
-        if found in SPOKEN and _has_function_words(beginning, found):
-            return found
+            return _known_as(likeliest)
+        if likeliest in SPOKEN and _has_function_words(beginning, likeliest):
+            return likeliest
         return next((name for name, _ in ranked if name in SPOKEN and _is_written(text, name)), None)
 
     @property
@@ -136,9 +136,9 @@ def _unpacked(file: Path) -> dict[str, Any]:
 
 def _has_function_words(text: str, language: str) -> bool:
     """Whether at least two words, or half of them, are function words of the language."""
-    found = words(text)
-    functional = sum(is_function_word(word, language) for word in found)
-    return functional >= 2 or 0 < len(found) <= 2 * functional
+    text_words = words(text)
+    functional = sum(is_function_word(word, language) for word in text_words)
+    return functional >= 2 or 0 < len(text_words) <= 2 * functional
 
 
 def _is_written(text: str, language: str) -> bool:

@@ -69,17 +69,17 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     above = before = topic = nothing
     under = ""
     split = split_sentences(text, language)
-    ends = [*(one.start for one in split), len(text)][1:]
-    for one, end in zip(split, ends, strict=True):
-        is_doubtful = DOUBTFUL in text[one.start : end]
-        stems, length = content_forms(one.text, language), count_words(one.text)
-        if one.is_heading:
-            yield ReadSentence(one.text, one.start, length, stems, nothing, True, under, False, is_doubtful)
-            under, above, before, topic = one.text, stems, nothing, nothing
+    ends = [*(part.start for part in split), len(text)][1:]
+    for part, end in zip(split, ends, strict=True):
+        is_doubtful = DOUBTFUL in text[part.start : end]
+        stems, length = content_forms(part.text, language), count_words(part.text)
+        if part.is_heading:
+            yield ReadSentence(part.text, part.start, length, stems, nothing, True, under, False, is_doubtful)
+            under, above, before, topic = part.text, stems, nothing, nothing
             continue
         context = above | before | topic
         yield ReadSentence(
-            *(one.text, one.start, length, stems, context, False, under, one.of_table, is_doubtful)
+            *(part.text, part.start, length, stems, context, False, under, part.of_table, is_doubtful)
         )
         before, topic = stems, topic or stems
 
@@ -91,11 +91,11 @@ _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_/ .,](?=[0-9])")
 
 def asked_words(question: str, language: str | None) -> AskedWords:
     """A question's content words, and its names, codes and numbers."""
-    wanted = content_words(question, language) or content_words(question) or content_words(question, "en")
-    return AskedWords(question, language, wanted, frozenset(named_terms(question)))
+    terms = content_words(question, language) or content_words(question) or content_words(question, "en")
+    return AskedWords(question, language, terms, frozenset(named_terms(question)))
 
 
-def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
+def quotable(question: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
     """The passages, each with the question's words and names that it and its sentences have. A word of the
     document's name is one of each sentence: it says whose they are, and prefers none of them.
     """
@@ -104,35 +104,35 @@ def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePas
         [_title_forms(one.source, one.language) for one in passages],
     )
     stems = frozenset().union(*titles, *(one.stems for text in texts for one in text))
-    meant = _Meant(asked, stems, {one.language for one in passages if one.language})
-    made, running = list[QuotablePassage](), running_lines(_page_lines(passages, texts))
+    meant = _Meant(question, stems, {one.language for one in passages if one.language})
+    quotable_passages, running = list[QuotablePassage](), running_lines(_page_lines(passages, texts))
     for number, (passage, text, title) in enumerate(zip(passages, texts, titles, strict=True)):
         own = title.union(*(one.stems for one in text))
-        made.append(
+        quotable_passages.append(
             QuotablePassage(
                 passage,
                 words=meant.words(own),
-                names=frozenset(one for one in asked.names if _has_name(one, passage, own)),
-                is_foreign=_is_foreign(asked.language, passage.language),
+                names=frozenset(one for one in question.names if _has_name(one, passage, own)),
+                is_foreign=_is_foreign(question.language, passage.language),
                 sentences=[
                     _sentence(one, passage, meant, meant.words(title))
                     for one in text
-                    if not (one.is_doubtful or _repeats(one, asked) or (number, one.start) in running)
+                    if not (one.is_doubtful or _repeats(one, question) or (number, one.start) in running)
                 ],
             )
         )
-    return made
+    return quotable_passages
 
 
 class _Meant:
     """Which of the question's words stems mean."""
 
-    def __init__(self, asked: AskedWords, stems: Iterable[str], languages: Collection[str]) -> None:
-        known, self._which = Stems(stems), defaultdict[str, set[int]](set)
-        for at, word in enumerate(asked.words):
+    def __init__(self, question: AskedWords, stems: Iterable[str], languages: Collection[str]) -> None:
+        index, self._which = Stems(stems), defaultdict[str, set[int]](set)
+        for at, word in enumerate(question.words):
             for form in forms(word, languages):
-                for one in known.meant_by(form):
-                    self._which[one].add(at)
+                for stem in index.meant_by(form):
+                    self._which[stem].add(at)
         self._meant = frozenset(self._which)
 
     def words(self, stems: frozenset[str]) -> frozenset[int]:
@@ -166,11 +166,11 @@ def _sentence(
     )
 
 
-def _repeats(sentence: ReadSentence, asked: AskedWords) -> bool:
+def _repeats(sentence: ReadSentence, question: AskedWords) -> bool:
     """Whether a sentence only asks the same."""
     return asks(sentence.text) and sentence.stems <= content_forms(
-        asked.text, asked.language
-    ) | content_forms(asked.text, None)
+        question.text, question.language
+    ) | content_forms(question.text, None)
 
 
 @lru_cache(maxsize=MOST_READ)
@@ -193,5 +193,10 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(_DIGITS.findall(text))
 
 
-def _is_foreign(asked: str | None, passage: str | None) -> bool:
-    return asked is not None and passage is not None and asked != passage and not are_alike(asked, passage)
+def _is_foreign(question_language: str | None, passage_language: str | None) -> bool:
+    return (
+        question_language is not None
+        and passage_language is not None
+        and question_language != passage_language
+        and not are_alike(question_language, passage_language)
+    )

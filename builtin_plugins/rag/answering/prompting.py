@@ -76,11 +76,11 @@ def build_prompt(
             f"max_chars: {max_chars} is too small for rules and passages; give at least {_MIN_CHARS}"
         )
     rules = _RULES.format(refusal=refusal)
-    asked = _cut(defused(question), (max_chars - len(rules)) // 4)
+    safe_question = _cut(defused(question), (max_chars - len(rules)) // 4)
     turns = _history(history, (max_chars - len(rules)) // 4)
-    spent = len(rules) + len(asked) + sum(len(message.content) for message in turns) + len(_QUESTION)
+    spent = len(rules) + len(safe_question) + sum(len(message.content) for message in turns) + len(_QUESTION)
     blocks = passage_blocks(passages, max_chars - spent, key or secrets.token_hex(6))
-    content = "".join(blocks) + _QUESTION.format(question=asked)
+    content = "".join(blocks) + _QUESTION.format(question=safe_question)
     return Prompt(
         (inference.ChatMessage("system", rules), *turns, inference.ChatMessage("user", content)), len(blocks)
     )

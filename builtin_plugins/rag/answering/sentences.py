@@ -60,7 +60,7 @@ def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
 
 
 def _split(text: str, language: str | None) -> list[Sentence]:
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     table: Table | None = None
     end, is_labeled = 0, False
     blocks = list(_with_headings(text))
@@ -80,13 +80,13 @@ def _split(text: str, language: str | None) -> list[Sentence]:
             elif is_apart or len(block) > _LONGEST_LABEL or ends_sentence(block):
                 table = None  # else, the line is a label above some of its rows
             is_labeled = not cells
-            found += _of_block(start, block, heading, language)
+            sentences += _of_block(start, block, heading, language)
         else:
             is_labeled = False
             rows = (piece for _, piece in _bounded(0, table.row(cells)))
-            found += [Sentence(piece, start, is_row=True, of_table=True) for piece in rows]
+            sentences += [Sentence(piece, start, is_row=True, of_table=True) for piece in rows]
         end = start + len(block)
-    return found
+    return sentences
 
 
 def _with_headings(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -94,10 +94,10 @@ def _with_headings(text: str) -> Iterator[tuple[int, str, bool]]:
     blocks = list(_blocks(text))
     ended = [0, *(start + len(block) for start, block, _ in blocks)]
     follows = ["\n\n" not in text[end:start] for end, (start, _, _) in zip(ended, blocks, strict=False)]
-    found = are_headings([(block, near) for (_, block, _), near in zip(blocks, follows, strict=True)])
+    headings = are_headings([(block, near) for (_, block, _), near in zip(blocks, follows, strict=True)])
     return (
         (start, block, heading and not code)
-        for (start, block, code), heading in zip(blocks, found, strict=True)
+        for (start, block, code), heading in zip(blocks, headings, strict=True)
     )
 
 

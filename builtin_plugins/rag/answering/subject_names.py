@@ -91,7 +91,7 @@ def subject_names(question: str, language: str | None) -> list[SubjectName]:
     """The names that a question is about, at most three; none in a language where they can't be told."""
     if language is None or (language not in _NOT_BEFORE and language != "de"):
         return []
-    found = dict[str, SubjectName]()
+    names = dict[str, SubjectName]()
     for text in (
         *_quotations(question),
         *(_in_german(question) if language == "de" else _capital(question, language)),
@@ -100,8 +100,8 @@ def subject_names(question: str, language: str | None) -> list[SubjectName]:
             one for one in _WORD.findall(text) if fold(one) not in _TITLES | _LEGAL_FORMS and len(one) > 1
         ]
         if words:
-            found.setdefault(text, SubjectName(text, words))
-    return list(found.values())[:_MOST]
+            names.setdefault(text, SubjectName(text, words))
+    return list(names.values())[:_MOST]
 
 
 def _quotations(question: str) -> Iterator[str]:

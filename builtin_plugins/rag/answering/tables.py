@@ -85,8 +85,8 @@ def _is_note(corner: str) -> bool:
 
 def unit_in(text: str) -> str:
     """The unit that the lines above a table tell: "Dollars in millions"; empty if they don't."""
-    found = _BRACKETS.search(text[-_LONGEST_UNIT:]) or _LINE.search(text[-_LONGEST_UNIT:])
-    return found[1].strip() if found else ""
+    match = _BRACKETS.search(text[-_LONGEST_UNIT:]) or _LINE.search(text[-_LONGEST_UNIT:])
+    return match[1].strip() if match else ""
 
 
 def cells_of(line: str) -> tuple[str, ...]:

@@ -119,14 +119,14 @@ def _scripts() -> _Scripts:
 def _pieces(scripts: _Scripts, word: str) -> Iterable[str]:
     if not scripts.unspaced.search(word):
         return (word,)
-    made: list[str] = []
+    pieces: list[str] = []
     at = 0
     for run in scripts.unspaced.finditer(word):
         letters = scripts.letter.findall(run[0])
-        made += [word[at : run.start()]] if run.start() > at else []
-        made += [one + other for one, other in pairwise(letters)] if len(letters) > 1 else letters
+        pieces += [word[at : run.start()]] if run.start() > at else []
+        pieces += [one + other for one, other in pairwise(letters)] if len(letters) > 1 else letters
         at = run.end()
-    return [*made, word[at:]] if at < len(word) else made
+    return [*pieces, word[at:]] if at < len(word) else pieces
 
 
 @cache
@@ -139,19 +139,21 @@ def _stop_words(language: str | None) -> frozenset[str]:
     if language is None:
         others = {fold(word) for word in stopwords(_OTHER_SCRIPTS)}
         common = {fold(word) for word in stopwords(_COMMON)}
-        found = _ENGLISH | common | {word for word in others if not word.isascii()}
+        stop_words = _ENGLISH | common | {word for word in others if not word.isascii()}
     else:
-        known = has_lang(language)
-        found = frozenset(fold(word) for word in stopwords(language)) if known else _ENGLISH
-    return frozenset(word for word in found if not has_number(word))
+        is_supported = has_lang(language)
+        stop_words = frozenset(fold(word) for word in stopwords(language)) if is_supported else _ENGLISH
+    return frozenset(word for word in stop_words if not has_number(word))
 
 
 def is_function_word(word: str, language: str | None) -> bool:
     """Whether the word is a function word in a language, as far as known; "May" is a month."""
     if word == _MONTH and language in ("en", None):
         return False
-    known, folded = _stop_words(language), fold(word)
-    return folded in known or (len(word) == 2 and not word.isascii() and all(one in known for one in folded))
+    stop_words, folded = _stop_words(language), fold(word)
+    return folded in stop_words or (
+        len(word) == 2 and not word.isascii() and all(one in stop_words for one in folded)
+    )
 
 
 @lru_cache(maxsize=16_384)
@@ -213,10 +215,10 @@ def forms_in(word: str, language: str | None) -> frozenset[str]:
 
 def content_words(text: str, language: str | None = None) -> list[str]:
     """The content words in a language, as written, in order, each once."""
-    found = words(text)
-    if found[:1] == [_MONTH] and len(found) > 1 and not has_number(found[1]):
-        found = found[1:]  # "May I …?"
-    return list({one: word for word in found if (one := _content_stem(word, language))}.values())
+    text_words = words(text)
+    if text_words[:1] == [_MONTH] and len(text_words) > 1 and not has_number(text_words[1]):
+        text_words = text_words[1:]  # "May I …?"
+    return list({key: word for word in text_words if (key := _content_stem(word, language))}.values())
 
 
 def content_forms(text: str, language: str | None) -> frozenset[str]:
@@ -230,8 +232,8 @@ def content_forms(text: str, language: str | None) -> frozenset[str]:
 @lru_cache(maxsize=65_536)
 def _stem_and_forms(word: str, language: str | None) -> tuple[str, frozenset[str]]:
     """The stem of a content word, and its forms; empty for others."""
-    found = _content_stem(word, language or "en")
-    return found, forms_in(word, language) if found else frozenset()
+    content_stem = _content_stem(word, language or "en")
+    return content_stem, forms_in(word, language) if content_stem else frozenset()
 
 
 @lru_cache(maxsize=65_536)
@@ -252,19 +254,19 @@ def same_word(one: str, other: str) -> bool:
     return shared >= _LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
 
 
-def found_in(wanted: str, stems: Collection[str]) -> bool:
-    """Whether a form of ``wanted`` is among the stems, alone or in a compound, or one of them in it."""
-    return wanted in stems or any(True for _ in meant_by(wanted, stems))
+def found_in(word: str, stems: Collection[str]) -> bool:
+    """Whether a form of ``word`` is among the stems, alone or in a compound, or one of them in it."""
+    return word in stems or any(True for _ in meant_by(word, stems))
 
 
-def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
-    """The stems that may mean ``wanted``."""
-    least = _LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
-    head = wanted[:least]
-    for one in stems:
-        inflected = one.startswith(head) and len(wanted) >= least and same_word(wanted, one)
-        if inflected or one == wanted or ((wanted in one or one in wanted) and _in_compound(wanted, one)):
-            yield one
+def meant_by(word: str, stems: Iterable[str]) -> Iterator[str]:
+    """The stems that may mean ``word``."""
+    least = _LEAST_SHARED if word.isascii() else _LEAST_FOREIGN
+    head = word[:least]
+    for other in stems:
+        inflected = other.startswith(head) and len(word) >= least and same_word(word, other)
+        if inflected or other == word or ((word in other or other in word) and _in_compound(word, other)):
+            yield other
 
 
 class Stems:
@@ -272,14 +274,14 @@ class Stems:
 
     def __init__(self, stems: Iterable[str]) -> None:
         self._begin, self._end = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        for one in stems:
-            self._begin[one[:_LEAST_FOREIGN]].append(one)
-            self._end[one[-_LEAST_END:]].append(one)
+        for known_stem in stems:
+            self._begin[known_stem[:_LEAST_FOREIGN]].append(known_stem)
+            self._end[known_stem[-_LEAST_END:]].append(known_stem)
 
-    def meant_by(self, wanted: str) -> frozenset[str]:
+    def meant_by(self, word: str) -> frozenset[str]:
         """Like the function `meant_by`, but only checks stems with the same beginning or end."""
-        begin, end = self._begin.get(wanted[:_LEAST_FOREIGN], ()), self._end.get(wanted[-_LEAST_END:], ())
-        return frozenset(meant_by(wanted, (*begin, *end)))
+        begin, end = self._begin.get(word[:_LEAST_FOREIGN], ()), self._end.get(word[-_LEAST_END:], ())
+        return frozenset(meant_by(word, (*begin, *end)))
 
 
 def _in_compound(one: str, other: str) -> bool:

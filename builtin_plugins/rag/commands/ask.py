@@ -51,9 +51,9 @@ def ask(
     if base is not None and pipeline is not None:
         raise typer.BadParameter("choose one of --kb and --pipeline", param_hint="--pipeline")
     body: dict[str, Any] = {"question": question}
-    wanted = filter_of(filters)
-    if wanted is not None:
-        body["metadata_filter"] = wanted
+    metadata_filter = filter_of(filters)
+    if metadata_filter is not None:
+        body["metadata_filter"] = metadata_filter
     add_times(body, as_of, any_time=any_time)
     running.run((_ask_at_once if as_json else _ask)(body, base, pipeline))
 
@@ -118,23 +118,23 @@ async def _pipeline(client: Client, base: str | None, pipeline: str | None) -> s
     from builtin_plugins.rag.commands.upload_run import find_base, pages
     from cli.failures import CommandFailed, ExitCode, Missing
 
-    known = [one async for one in pages(client, "/v1/rag/pipeline")]
+    pipelines = [one async for one in pages(client, "/v1/rag/pipeline")]
     if pipeline is not None:
-        found = [one for one in known if pipeline in (one["id"], one["name"])]
-        if len(found) != 1:
-            names = ", ".join(sorted(one["name"] for one in known)) or "none"
-            raise Missing(f"{len(found) or 'no'} pipelines are called '{pipeline}'", f"Available: {names}.")
-        return str(found[0]["id"])
+        matches = [one for one in pipelines if pipeline in (one["id"], one["name"])]
+        if len(matches) != 1:
+            names = ", ".join(sorted(one["name"] for one in pipelines)) or "none"
+            raise Missing(f"{len(matches) or 'no'} pipelines are called '{pipeline}'", f"Available: {names}.")
+        return str(matches[0]["id"])
     if base is None:
-        if len(known) == 1:
-            return str(known[0]["id"])
+        if len(pipelines) == 1:
+            return str(pipelines[0]["id"])
         raise CommandFailed(
             "which knowledge base?", "Name one with --kb, or a pipeline with --pipeline.", code=ExitCode.USAGE
         )
     base_id = await find_base(client, base)
-    same = [one for one in known if one["knowledge_base_ids"] == [base_id]]
+    same = [one for one in pipelines if one["knowledge_base_ids"] == [base_id]]
     if same:
         return str(same[0]["id"])
     body = {"name": base, "knowledge_base_ids": [base_id]}
-    made = await client.call("POST", "/v1/rag/pipeline", json=body)
-    return str(made["pipeline_id"])
+    answer = await client.call("POST", "/v1/rag/pipeline", json=body)
+    return str(answer["pipeline_id"])

@@ -39,21 +39,21 @@ def contradictions(
 
     if model_calls and not compare:
         raise typer.BadParameter("it needs --compare", param_hint="'--model-calls'")
-    found = running.run(_load_report(base, model_calls if compare else None))
+    report = running.run(_load_report(base, model_calls if compare else None))
     if as_json:
-        console.print_json(found)
+        console.print_json(report)
         return
-    if found["made_at"] is None:
+    if report["made_at"] is None:
         console.note("the documents were not compared yet; --compare does it")
         return
-    for item in found["items"]:
+    for item in report["items"]:
         for side in ("older", "newer"):
-            one = item[side]
-            page = f", page {one['page']}" if one["page"] else ""
-            date = one["valid_from"] or one["uploaded_at"][:10]
-            typer.echo(f"{one['filename']}{page}, {date}: {' '.join(one['text'].split())}")
+            sentence = item[side]
+            page = f", page {sentence['page']}" if sentence["page"] else ""
+            date = sentence["valid_from"] or sentence["uploaded_at"][:10]
+            typer.echo(f"{sentence['filename']}{page}, {date}: {' '.join(sentence['text'].split())}")
         typer.echo("(found by a model)\n" if item["found_by"] == "model" else "")
-    count = found["total"]
+    count = report["total"]
     console.note(f"{count:,} {'contradiction' if count == 1 else 'contradictions'}")
 
 
@@ -66,13 +66,13 @@ async def _load_report(base: str, model_calls: int | None) -> dict[str, Any]:
         path = f"/v1/rag/knowledge-bases/{await find_base(client, base)}/contradictions"
         if model_calls is not None:
             await _compare(client, path, model_calls)
-        found: dict[str, Any] = await client.get(path, limit=_PAGE, offset=0)
-        while offset := len(found["items"]):
+        report: dict[str, Any] = await client.get(path, limit=_PAGE, offset=0)
+        while offset := len(report["items"]):
             page = await client.get(path, limit=_PAGE, offset=offset)
             if not page["items"]:
                 break
-            found["items"] += page["items"]
-        return found
+            report["items"] += page["items"]
+        return report
 
 
 async def _compare(client: Client, path: str, model_calls: int) -> None:

@@ -30,17 +30,17 @@ def diff(
     """
     from cli import console, running
 
-    found = running.run(_compare(document, base, earlier, later))
+    difference = running.run(_compare(document, base, earlier, later))
     if as_json:
-        console.print_json(found)
+        console.print_json(difference)
         return
-    old, new = found["earlier"], found["later"]
+    old, new = difference["earlier"], difference["later"]
     console.note(f"version {old['version']} of {old['filename']} and version {new['version']}")
     for version in (old, new):
         console.note(f"version {version['version']}: {_origin(version)}")
-    for change in found["items"]:
+    for change in difference["items"]:
         _print(change)
-    if not found["items"]:
+    if not difference["items"]:
         console.note("no sentence differs")
 
 
@@ -61,13 +61,13 @@ def _print(change: Mapping[str, Any]) -> None:
             typer.echo(f"{sign} {line}")
 
 
-async def _compare(wanted: str, base: str, earlier: int | None, later: int | None) -> dict[str, Any]:
+async def _compare(path_or_id: str, base: str, earlier: int | None, later: int | None) -> dict[str, Any]:
     from builtin_plugins.rag.commands.upload_run import find_base
     from cli.client import signed_in
 
     async with signed_in() as client:
         place = f"/v1/rag/knowledge-bases/{await find_base(client, base)}/documents"
-        document = await _document(client, place, wanted)
+        document = await _document(client, place, path_or_id)
         query: dict[str, Any] = {}
         if later is not None:
             document = await _version(client, place, document, later)
@@ -77,32 +77,32 @@ async def _compare(wanted: str, base: str, earlier: int | None, later: int | Non
 
 
 async def _all_changes(client: Client, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = await client.get(path, limit=_PAGE, offset=0, **query)
-    while len(found["items"]) < found["total"]:
-        page = await client.get(path, limit=_PAGE, offset=len(found["items"]), **query)
+    difference: dict[str, Any] = await client.get(path, limit=_PAGE, offset=0, **query)
+    while len(difference["items"]) < difference["total"]:
+        page = await client.get(path, limit=_PAGE, offset=len(difference["items"]), **query)
         if not page["items"]:
             break
-        found["items"] += page["items"]
-    return found
+        difference["items"] += page["items"]
+    return difference
 
 
-async def _document(client: Client, place: str, wanted: str) -> str:
+async def _document(client: Client, place: str, path_or_id: str) -> str:
     from urllib.parse import quote
     from uuid import UUID
 
     try:
-        return str(UUID(wanted))
+        return str(UUID(path_or_id))
     except ValueError:
-        found = await client.get(f"{place}/by-path/{quote(wanted)}")
-        return str(found["document_id"])
+        version = await client.get(f"{place}/by-path/{quote(path_or_id)}")
+        return str(version["document_id"])
 
 
 async def _version(client: Client, place: str, document: str, number: int) -> str:
     from builtin_plugins.rag.commands.upload_run import pages
     from cli.failures import Missing
 
-    known = {one["version"]: one async for one in pages(client, f"{place}/{document}/versions")}
-    if number not in known:
-        kept = ", ".join(str(one) for one in sorted(known))
-        raise Missing(f"the document has no version {number}", f"Available: {kept}.")
-    return str(known[number]["document_id"])
+    versions = {one["version"]: one async for one in pages(client, f"{place}/{document}/versions")}
+    if number not in versions:
+        numbers = ", ".join(str(one) for one in sorted(versions))
+        raise Missing(f"the document has no version {number}", f"Available: {numbers}.")
+    return str(versions[number]["document_id"])

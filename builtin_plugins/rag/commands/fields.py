@@ -33,13 +33,13 @@ def list_fields(base: _Base, as_json: AsJson = False) -> None:
     """Show the fields that documents can have."""
     from cli import console, running
 
-    found = running.run(_called("GET", base, ""))["items"]
+    fields = running.run(_called("GET", base, ""))["items"]
     if as_json:
-        console.print_json(found)
+        console.print_json(fields)
         return
     rows = [
         (one["name"], f"{one['kind']}{', several' if one['many'] else ''}", one["description"])
-        for one in found
+        for one in fields
         if one["can_be_set"]
     ]
     console.print_table(("field", "kind", "description"), rows, "")
@@ -66,8 +66,8 @@ def set_field(
     from cli import console, running
 
     body = {"kind": kind, "many": many, "description": description, "propose": propose}
-    made = running.run(_called("PUT", base, f"/{quote(name, safe='')}", json=body))
-    console.done(f"The field '{made['name']}' is of the kind {made['kind']}")
+    field = running.run(_called("PUT", base, f"/{quote(name, safe='')}", json=body))
+    console.done(f"The field '{field['name']}' is of the kind {field['kind']}")
 
 
 @app.command(name="remove", epilog=examples(("platformctl fields remove year --kb Leases", "")))

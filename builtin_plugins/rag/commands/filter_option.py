@@ -39,9 +39,9 @@ def add_times(body: dict[str, Any], as_of: str | None, *, any_time: bool) -> Non
         body["as_of"] = as_of
 
 
-def filter_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+def filter_of(options: Sequence[str] | None) -> dict[str, Any] | None:
     """The filter that the options stand for; None without any. Raises BadParameter."""
-    parts = [_part(one) for one in given or ()]
+    parts = [_part(one) for one in options or ()]
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else {"type": "and", "filters": parts}
@@ -59,12 +59,12 @@ def period_line(period: Mapping[str, Any] | None) -> str | None:
 def _part(written: str) -> dict[str, Any]:
     if written.lstrip().startswith("{"):
         try:
-            made: dict[str, Any] = json.loads(written)
+            condition: dict[str, Any] = json.loads(written)
         except ValueError as error:
             raise typer.BadParameter(f"not valid JSON: {error}", param_hint="--filter") from None
-        return made
-    name, found, value = written.partition("=")
-    if not found or not name.strip():
+        return condition
+    name, equals, value = written.partition("=")
+    if not equals or not name.strip():
         raise typer.BadParameter(
             f"'{written}' must be FIELD=VALUE, or a filter as JSON", param_hint="--filter"
         )

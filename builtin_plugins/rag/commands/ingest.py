@@ -51,8 +51,8 @@ def ingest(
     from cli.failures import CommandFailed
 
     try:
-        given = read_values(values or [])
-        report = running.run(ingest_all(paths, base, given, hidden=hidden, wait=wait))
+        metadata = read_values(values or [])
+        report = running.run(ingest_all(paths, base, metadata, hidden=hidden, wait=wait))
     except KeyboardInterrupt:
         console.note("interrupted: run it again for the rest; files already uploaded are still being read")
         raise
@@ -81,10 +81,10 @@ def _nothing_new(report: UploadReport, *, wait: bool) -> str | None:
     """The message if every file was there already; None otherwise."""
     if report.skipped != report.files or (wait and report.completed != report.files):
         return None
-    one = report.files == 1
-    files = "the file is" if one else f"all {report.files:,} files are"
-    found = f", and can be searched{_inside(report)}" if wait else ""
-    return f"nothing new: {files} already there{found}"
+    is_single = report.files == 1
+    files = "the file is" if is_single else f"all {report.files:,} files are"
+    searchable = f", and can be searched{_inside(report)}" if wait else ""
+    return f"nothing new: {files} already there{searchable}"
 
 
 def _done(report: UploadReport, *, wait: bool) -> str:

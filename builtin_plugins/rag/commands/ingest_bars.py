@@ -72,12 +72,14 @@ class Bars:
         """Show how many documents were read, and some of those in progress."""
         left = "" if not seconds_left else ", about {}:{:02} left".format(*divmod(seconds_left, 60))
         self._reading = self._show(self._reading, f"Reading{left}", done, total)
-        shown = {one.document_id: one for one in documents[:_MOST_DOCUMENTS]}
-        for over in self._documents.keys() - shown.keys():
+        readings = {reading.document_id: reading for reading in documents[:_MOST_DOCUMENTS]}
+        for over in self._documents.keys() - readings.keys():
             self._progress.remove_task(self._documents.pop(over))
-        for key, one in shown.items():
-            known = self._documents.get(key)
-            self._documents[key] = self._show(known, f"  {one.name}", one.done, one.total, one.unit)
+        for key, reading in readings.items():
+            task = self._documents.get(key)
+            self._documents[key] = self._show(
+                task, f"  {reading.name}", reading.done, reading.total, reading.unit
+            )
 
     def _show(self, task: TaskID | None, text: str, done: int, total: int, unit: str = "") -> TaskID:
         values: dict[str, Any] = {

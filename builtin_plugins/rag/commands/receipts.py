@@ -92,8 +92,8 @@ def _read(file: Path) -> Receipt:
 
     text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     try:
-        found = json.loads(text)
-        return Receipt.model_validate(found.get("receipt", found) if isinstance(found, dict) else found)
+        data = json.loads(text)
+        return Receipt.model_validate(data.get("receipt", data) if isinstance(data, dict) else data)
     except (ValueError, ValidationError):
         raise CommandFailed(
             f"{file} holds no receipt", "Save the whole answer of the DELETE, or its field 'receipt'."

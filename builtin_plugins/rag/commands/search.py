@@ -43,9 +43,9 @@ def search(
     if not question.strip():
         raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     body: dict[str, Any] = {"question": question, "top_k": top}
-    wanted = filter_of(filters)
-    if wanted is not None:
-        body["metadata_filter"] = wanted
+    metadata_filter = filter_of(filters)
+    if metadata_filter is not None:
+        body["metadata_filter"] = metadata_filter
     add_times(body, as_of, any_time=any_time)
     running.run(_search(body, base, as_json=as_json))
 

@@ -54,15 +54,17 @@ class UploadReport:
     notices: list[tuple[str, str]] = field(default_factory=list)
 
 
-def read_values(given: Sequence[str]) -> dict[str, str | list[str]]:
+def read_values(options: Sequence[str]) -> dict[str, str | list[str]]:
     """Values written as FIELD=VALUE; a field that is named twice has a list. Raises CommandFailed."""
-    found: dict[str, list[str]] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    values_by_field: dict[str, list[str]] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
         if not (name.strip() and equals and value.strip()):
-            raise CommandFailed(f"'{one}' is not FIELD=VALUE", "Write --set year=2026.", code=ExitCode.USAGE)
-        found.setdefault(name.strip(), []).append(value.strip())
-    return {name: some[0] if len(some) == 1 else some for name, some in found.items()}
+            raise CommandFailed(
+                f"'{option}' is not FIELD=VALUE", "Write --set year=2026.", code=ExitCode.USAGE
+            )
+        values_by_field.setdefault(name.strip(), []).append(value.strip())
+    return {name: some[0] if len(some) == 1 else some for name, some in values_by_field.items()}
 
 
 async def ingest_all(
@@ -92,31 +94,31 @@ def _files(paths: Sequence[Path], hidden: bool) -> Iterator[tuple[Path, str]]:
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
             for name in sorted(names):
-                found = Path(folder, name)
-                if (hidden or not name.startswith(".")) and found.is_file():
-                    yield found, _path_below(path, found)
+                file = Path(folder, name)
+                if (hidden or not name.startswith(".")) and file.is_file():
+                    yield file, _path_below(path, file)
 
 
 def _path_below(folder: Path, file: Path) -> str:
     return "/".join(_plain(one) for one in (folder.resolve().name, *file.relative_to(folder).parts) if one)
 
 
-async def find_base(client: Client, wanted: str, *, create: bool = False) -> str:
+async def find_base(client: Client, name_or_id: str, *, create: bool = False) -> str:
     """The id of a knowledge base by name or id. Raises CommandFailed."""
-    known = [one async for one in pages(client, _BASES)]
-    found = [one for one in known if wanted in (one["id"], one["name"])]
-    if len(found) > 1:
-        ids = ", ".join(one["id"] for one in found)
+    bases = [one async for one in pages(client, _BASES)]
+    matches = [one for one in bases if name_or_id in (one["id"], one["name"])]
+    if len(matches) > 1:
+        ids = ", ".join(one["id"] for one in matches)
         raise CommandFailed(
-            f"{len(found)} knowledge bases are called '{wanted}'", f"Name one by its id: {ids}."
+            f"{len(matches)} knowledge bases are called '{name_or_id}'", f"Name one by its id: {ids}."
         )
-    if found:
-        return str(found[0]["id"])
+    if matches:
+        return str(matches[0]["id"])
     if not create:
-        names = ", ".join(sorted(one["name"] for one in known)) or "none"
-        raise Missing(f"no knowledge base is called '{wanted}'", f"Available: {names}.")
-    made = await client.call("POST", _BASES, json={"name": wanted})
-    return str(made["id"])
+        names = ", ".join(sorted(one["name"] for one in bases)) or "none"
+        raise Missing(f"no knowledge base is called '{name_or_id}'", f"Available: {names}.")
+    base = await client.call("POST", _BASES, json={"name": name_or_id})
+    return str(base["id"])
 
 
 async def pages(client: Client, path: str, **query: Any) -> Any:
@@ -151,7 +153,7 @@ class _Upload:
         self._bars = bars
         self._ended = 0
         self._report = UploadReport(files=len(files))
-        self._known: dict[str, dict[str, Any]] = {}
+        self._by_digest: dict[str, dict[str, Any]] = {}
         self._at_path: dict[str, dict[str, Any]] = {}
         # Files with the same content go one after another: the second then already exists.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -162,7 +164,7 @@ class _Upload:
 
     async def run(self, *, wait: bool) -> UploadReport:
         async for document in pages(self._client, f"{self._path}/documents"):
-            self._known[document["sha256"]] = self._at_path[document.get("path") or ""] = document
+            self._by_digest[document["sha256"]] = self._at_path[document.get("path") or ""] = document
         self._bars.uploaded(0, len(self._files))
         left = iter(self._files)
         await asyncio.gather(*(self._some(left) for _ in range(_AT_ONCE)))
@@ -197,30 +199,30 @@ class _Upload:
     async def _upload(self, file: Path) -> None:
         digest = await asyncio.to_thread(_digest, file)
         async with self._turns[digest]:
-            known = self._same(file, digest)
-            if known is None:
-                known = await self._send(file)
-                self._count(digest, known)
-                self._known[digest] = self._at_path[self._files[file]] = known
+            document = self._same(file, digest)
+            if document is None:
+                document = await self._send(file)
+                self._count(digest, document)
+                self._by_digest[digest] = self._at_path[self._files[file]] = document
             else:
                 self._report.skipped += 1
-                self._there.append(known["document_id"])
-            self._names[known["document_id"]].append(_one_line(file))
+                self._there.append(document["document_id"])
+            self._names[document["document_id"]].append(_one_line(file))
 
     def _same(self, file: Path, digest: str) -> dict[str, Any] | None:
         """The document that has a file's content already, at its path, or at any if there is none at its own.
 
         One that was uploaded without a path is sent once more, so that a later version replaces it.
         """
-        own, elsewhere = self._at_path.get(self._files[file]), self._known.get(digest)
-        known = elsewhere if own is None else own
-        if known is None or known["status"] == "failed" or known["sha256"] != digest:
+        own, elsewhere = self._at_path.get(self._files[file]), self._by_digest.get(digest)
+        document = elsewhere if own is None else own
+        if document is None or document["status"] == "failed" or document["sha256"] != digest:
             return None
-        unnamed = not any(known.get(one) for one in ("path", "external_id", "parent_id"))
-        return None if unnamed and known.get("filename") == clean_name(file.name) else known
+        unnamed = not any(document.get(one) for one in ("path", "external_id", "parent_id"))
+        return None if unnamed and document.get("filename") == clean_name(file.name) else document
 
     def _count(self, digest: str, sent: dict[str, Any]) -> None:
-        before = self._known.get(digest, {"status": "failed"})
+        before = self._by_digest.get(digest, {"status": "failed"})
         is_new = before["status"] == "failed" or before["document_id"] != sent["document_id"]
         self._report.uploaded += is_new
         self._report.skipped += not is_new
@@ -229,14 +231,14 @@ class _Upload:
     async def _send(self, file: Path) -> dict[str, Any]:
         def form() -> aiohttp.FormData:
             """A form for each attempt, as sending closes the file. aiohttp can't send odd names."""
-            made = aiohttp.FormData(quote_fields=False)
+            data = aiohttp.FormData(quote_fields=False)
             if len(self._files[file]) <= _LONGEST_PATH:
-                made.add_field("path", self._files[file])
+                data.add_field("path", self._files[file])
             if self._values:
-                made.add_field("metadata", json.dumps(self._values))
+                data.add_field("metadata", json.dumps(self._values))
             content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
-            made.add_field("file", content, filename=clean_name(file.name))
-            return made
+            data.add_field("file", content, filename=clean_name(file.name))
+            return data
 
         return dict(await self._client.call("POST", f"{self._path}/upload", form=form))
 
@@ -245,11 +247,11 @@ class _Upload:
         reading: Collection[str] = set(self._names)
         while reading:
             await self._until_read(reading)
-            found = [one async for one in pages(self._client, f"{self._path}/documents")]
-            for document in found:
+            documents = [one async for one in pages(self._client, f"{self._path}/documents")]
+            for document in documents:
                 if document["document_id"] in reading:
                     self._tell(document)
-            reading = self._inside(found, reading)
+            reading = self._inside(documents, reading)
 
     async def _until_read(self, documents: Collection[str]) -> None:
         while True:
@@ -257,8 +259,8 @@ class _Upload:
             names = {one["document_id"]: one["filename"] async for one in processing}
             going = {key: name for key, name in names.items() if key in documents}
             state = await self._client.get(f"{self._path}/ingestion")
-            done, shown = len(documents) - len(going), await self._readings(going)
-            self._bars.read(done, len(documents), state["eta_seconds"], shown)
+            done, readings = len(documents) - len(going), await self._readings(going)
+            self._bars.read(done, len(documents), state["eta_seconds"], readings)
             if not going:
                 return
             await asyncio.sleep(_LOOK_EVERY)
@@ -268,13 +270,13 @@ class _Upload:
         if not going or not self._bars.are_seen:
             return []
         running = pages(self._client, "/v1/jobs", status="running", kind=INGESTING)
-        found = [(job["subject"], job["progress"]) async for job in running if job["subject"] in going]
-        shown = [
+        pairs = [(job["subject"], job["progress"]) async for job in running if job["subject"] in going]
+        readings = [
             IngestReading(key, _plain(going[key]), one["done"], one["total"], one["unit"])
-            for key, one in found
+            for key, one in pairs
             if one["total"]
         ]
-        return sorted(shown, key=lambda one: (one.done - one.total, one.document_id))
+        return sorted(readings, key=lambda one: (one.done - one.total, one.document_id))
 
     def _inside(self, documents: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
         """Documents that were extracted from these and are not files of this run."""

@@ -129,19 +129,19 @@ async def find_contradictions(
     began = utc_now()
     documents = await platform.database.read(_documents, kb_id, began, _EVERYTHING)
     reading = _Reading(platform, KnowledgeBase(id=kb_id).collection)
-    found = await _by_rules(kb_id, documents, reading, progress)
+    pairs = await _by_rules(kb_id, documents, reading, progress)
     judged = 0
     if payload.model_calls:
         scope = await _scope_of(platform, payload.account_id)
-        shown = await platform.database.read(_documents, kb_id, began, scope)
-        judged = await _by_model(payload, shown, reading, progress, found)
+        visible = await platform.database.read(_documents, kb_id, began, scope)
+        judged = await _by_model(payload, visible, reading, progress, pairs)
     report = ContradictionReport(
         knowledge_base_id=kb_id,
         made_at=began,
-        is_complete=reading.is_complete and len(found) <= _MOST_PAIRS,
+        is_complete=reading.is_complete and len(pairs) <= _MOST_PAIRS,
         judged_pairs=judged,
     )
-    await platform.database.write(store_report, report, found[:_MOST_PAIRS])
+    await platform.database.write(store_report, report, pairs[:_MOST_PAIRS])
     progress.report(100, total=100, unit="percent", message="Comparing documents")
     return f"/v1/rag/knowledge-bases/{kb_id}"
 
@@ -161,15 +161,15 @@ async def _by_rules(
 ) -> list[ContradictingPair]:
     """What documents of one subject say in the same words but for a value."""
     subjects = _subjects(documents)
-    found: list[ContradictingPair] = []
+    pairs: list[ContradictingPair] = []
     for at, alike in enumerate(subjects):
         # In hundredths: how many documents there are is not for everybody to know.
         progress.report(at * 100 // len(subjects), total=100, unit="percent", message="Comparing documents")
-        kept = alike[:_MOST_OF_A_SUBJECT]
-        reading.is_complete = reading.is_complete and len(kept) == len(alike)
-        texts = {one: await reading.text_of(one) for one in kept}
-        found += await asyncio.to_thread(_pairs, kb_id, texts)
-    return found
+        newest = alike[:_MOST_OF_A_SUBJECT]
+        reading.is_complete = reading.is_complete and len(newest) == len(alike)
+        texts = {one: await reading.text_of(one) for one in newest}
+        pairs += await asyncio.to_thread(_pairs, kb_id, texts)
+    return pairs
 
 
 async def _by_model(
@@ -177,9 +177,9 @@ async def _by_model(
     documents: Sequence[_Comparable],
     reading: _Reading,
     progress: Progress,
-    found: list[ContradictingPair],
+    pairs: list[ContradictingPair],
 ) -> int:
-    """Add to `found` what a model says of pairs in other words; returns how many it judged."""
+    """Add to `pairs` what a model says of pairs in other words; returns how many it judged."""
     platform, kb_id = reading.platform, payload.knowledge_base_id
     base = await platform.database.read(lambda session: session.get(KnowledgeBase, kb_id))
     if base is None:  # deleted meanwhile
@@ -191,14 +191,14 @@ async def _by_model(
         if len(statements) > MOST_STATEMENTS:
             reading.is_complete = False
             break
-    settled = {((one.document_id, one.char_start), (one.other_id, one.other_start)) for one in found}
+    settled = {((one.document_id, one.char_start), (one.other_id, one.other_start)) for one in pairs}
     candidates = await find_candidates(platform, base.embedding_model, statements[:MOST_STATEMENTS], settled)
     judged = await judge_pairs(platform, base.llm_model, candidates, payload.model_calls, progress)
     reading.is_complete = reading.is_complete and judged.number == len(candidates)
     for newer, older in judged.contradicting:
         pair = _pair(kb_id, newer.document_id, newer.statement, older.document_id, older.statement)
         pair.by_model = True
-        found.append(pair)
+        pairs.append(pair)
     return judged.number
 
 
@@ -218,11 +218,11 @@ def _documents(session: Session, kb_id: str, now: datetime, scope: Scope) -> lis
 
 def _subjects(documents: Sequence[_Comparable]) -> list[list[str]]:
     """The ids of documents that are about one thing, the newest first; only of several."""
-    found: dict[Subject, list[str]] = defaultdict(list)
+    ids_by_subject: dict[Subject, list[str]] = defaultdict(list)
     for document in documents:
         if document.subject is not None:
-            found[document.subject].append(document.id)
-    return [alike for alike in found.values() if len(alike) > 1]
+            ids_by_subject[document.subject].append(document.id)
+    return [alike for alike in ids_by_subject.values() if len(alike) > 1]
 
 
 def _not_now(session: Session, kb_id: str, now: datetime) -> set[str]:

@@ -68,7 +68,7 @@ async def judge_pairs(
     for place, pair in enumerate(pairs):
         # In hundredths: how many pairs there are is not for everybody to know.
         progress.report(place * 100 // len(pairs), total=100, unit="percent", message="Asking the model")
-        verdict = await platform.database.read(_known, pair, model or "")
+        verdict = await platform.database.read(_stored_verdict, pair, model or "")
         if verdict is None:
             if calls == most_calls:
                 continue
@@ -86,11 +86,11 @@ async def _ask(platform: Platform, model: str | None, pair: Pair) -> bool | None
     """The model's verdict; None if there is none, or if a sentence has nothing but orders."""
     key = secrets.token_hex(6)
     blocks = []
-    for number, one in enumerate(pair, start=1):
-        text = without_orders(defused(one.statement.text))[:_SHOWN].strip()
+    for number, side in enumerate(pair, start=1):
+        text = without_orders(defused(side.statement.text))[:_SHOWN].strip()
         if not text:
             return None
-        source = json.dumps(without_orders(defused(one.filename)), ensure_ascii=False)
+        source = json.dumps(without_orders(defused(side.filename)), ensure_ascii=False)
         blocks.append(f'<sentence n="{number}" key="{key}" source={source}>\n{text}\n</sentence key="{key}">')
     answer = await inference.write_aside(
         platform,
@@ -118,7 +118,7 @@ def _key(pair: Pair, model: str) -> dict[str, str | int]:
     }
 
 
-def _known(session: Session, pair: Pair, model: str) -> bool | None:
+def _stored_verdict(session: Session, pair: Pair, model: str) -> bool | None:
     row = session.get(JudgedPair, _key(pair, model))
     return None if row is None else row.contradicts
 
@@ -126,6 +126,6 @@ def _known(session: Session, pair: Pair, model: str) -> bool | None:
 def _keep(unit: Unit, pair: Pair, model: str, contradicts: bool) -> None:
     """Keep a verdict, unless a document was deleted meanwhile."""
     ids = sorted({placed.document_id for placed in pair})
-    held = select(Document.id).where(Document.id.in_(ids)).order_by(Document.id)
-    if len(unit.session.scalars(held.with_for_update(read=True, key_share=True)).all()) == len(ids):
+    query = select(Document.id).where(Document.id.in_(ids)).order_by(Document.id)
+    if len(unit.session.scalars(query.with_for_update(read=True, key_share=True)).all()) == len(ids):
         unit.session.merge(JudgedPair(**_key(pair, model), contradicts=contradicts))

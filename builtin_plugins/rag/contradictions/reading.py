@@ -80,7 +80,7 @@ def _page(session: Session, scope: Scope, kb_id: str, query: PageQuery) -> _Page
     )
     total = session.scalar(select(func.count()).select_from(pairs.subquery()))
     ordered = pairs.order_by(ContradictingPair.number).limit(query.limit).offset(query.offset)
-    found = [
+    sides = [
         (
             _Side(one.document_id, one.position, one.char_start, one.char_end),
             _Side(one.other_id, one.other_position, one.other_start, one.other_end),
@@ -88,10 +88,10 @@ def _page(session: Session, scope: Scope, kb_id: str, query: PageQuery) -> _Page
         )
         for one in session.scalars(ordered)
     ]
-    named = {side.document_id for newer, older, _ in found for side in (newer, older)}
+    named = {side.document_id for newer, older, _ in sides for side in (newer, older)}
     documents = {one.id: one for one in session.scalars(select(Document).where(Document.id.in_(named)))}
     judged = 0 if report is None else min(report.judged_pairs, _judged(session, mine))
-    return _Page(report, found, int(total or 0), judged, documents)
+    return _Page(report, sides, int(total or 0), judged, documents)
 
 
 def _judged(session: Session, readable_ids: Select[str]) -> int:

@@ -39,23 +39,25 @@ class Statement(NamedTuple):
 
 def statements_of(passages: Iterable[StoredPoint]) -> list[Statement]:
     """The sentences of a document that can contradict others: no headings, rows or parts of sentences."""
-    found: dict[tuple[str, ...], Statement] = {}
+    statements: dict[tuple[str, ...], Statement] = {}
     read_until = 0
     for passage in passages:
         begin = passage.payload["char_start"]
         sentences = split_sentences(passage.text, passage.payload.get("language"))
-        ends = [*(one.start for one in sentences[1:]), len(passage.text)]
-        for one, end in zip(sentences, ends, strict=True):
-            is_whole = not (one.is_heading or one.is_row or one.begun or one.unended)
-            if not is_whole or begin + one.start < read_until:
+        ends = [*(sentence.start for sentence in sentences[1:]), len(passage.text)]
+        for sentence, end in zip(sentences, ends, strict=True):
+            is_whole = not (sentence.is_heading or sentence.is_row or sentence.begun or sentence.unended)
+            if not is_whole or begin + sentence.start < read_until:
                 continue
-            tokens = tuple(tokens_of(one.text))
-            stop = begin + one.start + len(passage.text[one.start : end].rstrip())
+            tokens = tuple(tokens_of(sentence.text))
+            stop = begin + sentence.start + len(passage.text[sentence.start : end].rstrip())
             if not any(map(_ABOUT_ITSELF.fullmatch, tokens)) and not _REFERENCE.search(" ".join(tokens)):
-                place = (passage.position, begin + one.start, stop)
-                found.setdefault(tokens, Statement(tokens, *place, passage.text[one.start : stop - begin]))
+                place = (passage.position, begin + sentence.start, stop)
+                statements.setdefault(
+                    tokens, Statement(tokens, *place, passage.text[sentence.start : stop - begin])
+                )
         read_until = max(read_until, passage.payload["char_end"])
-    return list(found.values())
+    return list(statements.values())
 
 
 Buckets = dict[tuple[str, ...], list[Statement]]
@@ -67,12 +69,12 @@ class ComparableText:
     """
 
     def __init__(self, statements: Sequence[Statement]) -> None:
-        self._known = {one.tokens for one in statements}
+        self._tokens = {statement.tokens for statement in statements}
         self._buckets: Buckets = defaultdict(list)
-        for one in statements:
-            for key in _keys(one):
-                self._buckets[key].append(one)
-        self.statements = [one for one in statements if not self._is_one_of_several(one)]
+        for statement in statements:
+            for key in _keys(statement):
+                self._buckets[key].append(statement)
+        self.statements = [statement for statement in statements if not self._is_one_of_several(statement)]
 
     def _is_one_of_several(self, statement: Statement) -> bool:
         near = [self._buckets[key] for key in _keys(statement)]
@@ -84,13 +86,13 @@ class ComparableText:
         """Pairs of statements that contradict each other, in this document's order."""
         theirs = set(other.statements)
         for statement in self.statements:
-            if statement.tokens in other._known:
+            if statement.tokens in other._tokens:
                 continue
             near = {one: None for key in _keys(statement) for one in other._buckets.get(key, ())}
             differing = [
                 one
                 for one in near
-                if one.tokens not in self._known and contradict(statement.tokens, one.tokens)
+                if one.tokens not in self._tokens and contradict(statement.tokens, one.tokens)
             ]
             if len(differing) == 1 and differing[0] in theirs:
                 yield statement, differing[0]

@@ -41,13 +41,13 @@ def label_of(period: QuestionPeriod) -> str:
     if period.kind == "current":
         return "the newest documents" if period.newest else "documents that apply today"
     if first is None:
-        said = f"before {period.end}" if period.end is not None else "of any time"
+        text = f"before {period.end}" if period.end is not None else "of any time"
     elif last is None:
-        said = f"since {first}"
+        text = f"since {first}"
     elif first == last:
-        said = f"of {first}"
+        text = f"of {first}"
     elif (first.month, first.day, last.month, last.day) == (1, 1, 12, 31):
-        said = f"of {first.year}" if first.year == last.year else f"of {first.year} to {last.year}"
+        text = f"of {first.year}" if first.year == last.year else f"of {first.year} to {last.year}"
     else:
-        said = f"of {first} to {last}"
-    return f"{'the newest ' if period.newest else ''}documents {said}"
+        text = f"of {first} to {last}"
+    return f"{'the newest ' if period.newest else ''}documents {text}"

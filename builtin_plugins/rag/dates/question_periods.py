@@ -37,9 +37,9 @@ class QuestionPeriod:
     newest: bool = False
 
     @classmethod
-    def today(cls, day: date, said: str | None = None, *, newest: bool = False) -> QuestionPeriod:
+    def today(cls, day: date, wording: str | None = None, *, newest: bool = False) -> QuestionPeriod:
         """What applies on a day."""
-        return cls("current", day, day + timedelta(days=1), said, newest)
+        return cls("current", day, day + timedelta(days=1), wording, newest)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def period_in(question: str, today: date) -> QuestionPeriod | None:
     text = question[:_LONGEST]
     limits, (newest, current) = _limits(text, today), _present(text)
     if not limits:
-        said = newest or current
-        return QuestionPeriod.today(today, said, newest=said is not None)
+        wording = newest or current
+        return QuestionPeriod.today(today, wording, newest=wording is not None)
     start, end = _combined(limits)
     if start is None and end is not None and end > today:
         return QuestionPeriod.today(today)
@@ -69,8 +69,8 @@ def period_in(question: str, today: date) -> QuestionPeriod | None:
     if (is_past and current is not None and newest is None) or (start and end and start >= end):
         return None
     kind: PeriodKind = "within" if start and end else "since" if start else "before"
-    said = text[min(one.place for one in limits) : max(one.stop for one in limits)].strip()
-    return QuestionPeriod(kind, start, end, said, newest is not None)
+    wording = text[min(one.place for one in limits) : max(one.stop for one in limits)].strip()
+    return QuestionPeriod(kind, start, end, wording, newest is not None)
 
 
 def _combined(limits: Sequence[_Limit]) -> tuple[date | None, date | None]:
@@ -132,16 +132,16 @@ def _limit(text: str, span: DateSpan) -> Iterator[_Limit]:
 def _relation(text: str, span: DateSpan) -> tuple[Relation | None, int, int]:
     """How a date limits a question, and the place of the words that say so."""
     for relation, pattern in _after_patterns():
-        found = pattern.match(text, span.stop)
-        if found and relation != "within":
-            return relation, _own_start(text, span), found.end()
+        match = pattern.match(text, span.stop)
+        if match and relation != "within":
+            return relation, _own_start(text, span), match.end()
     for relation, pattern in _before_patterns():
-        found = pattern.search(text, max(0, span.place - _NEAR), span.place)
-        if found:
-            if relation == "before" and _end_pattern().search(found[0]):
+        match = pattern.search(text, max(0, span.place - _NEAR), span.place)
+        if match:
+            if relation == "before" and _end_pattern().search(match[0]):
                 relation = "until"
             # of "in March" and "of 2025", only the date is shown.
-            return relation, (span.place if relation == "within" else found.start()), span.stop
+            return relation, (span.place if relation == "within" else match.start()), span.stop
     if not span.has_year:
         return None, 0, 0
     if (
@@ -159,15 +159,15 @@ def _relation(text: str, span: DateSpan) -> tuple[Relation | None, int, int]:
 
 def _own_start(text: str, span: DateSpan) -> int:
     """Where the words of a date begin whose relation follows it: "from 2024 on", "自2024年以来"."""
-    found = _range_patterns()[0].search(text, max(0, span.place - _NEAR), span.place)
-    return found.start() if found else span.place
+    match = _range_patterns()[0].search(text, max(0, span.place - _NEAR), span.place)
+    return match.start() if match else span.place
 
 
 def _relative_spans(text: str, today: date) -> Iterator[DateSpan]:
     for (unit, number), pattern in _relative_patterns():
-        for found in pattern.finditer(text):
+        for match in pattern.finditer(text):
             span = _moved(unit, number, today)
-            yield DateSpan(span.start, span.end, *found.span())
+            yield DateSpan(span.start, span.end, *match.span())
 
 
 def _moved(unit: Unit, number: int, today: date) -> DateSpan:
@@ -183,11 +183,11 @@ def _moved(unit: Unit, number: int, today: date) -> DateSpan:
 
 def _counted(text: str, today: date) -> Iterator[_Limit]:
     for pattern in _counted_patterns():
-        for found in pattern.finditer(text):
-            unit = next((one for one, start in _unit_patterns() if start.match(found["unit"])), None)
+        for match in pattern.finditer(text):
+            unit = next((one for one, start in _unit_patterns() if start.match(match["unit"])), None)
             if unit is not None:
                 yield _Limit(
-                    _earlier(today, int(found["number"]), unit), today + timedelta(days=1), *found.span()
+                    _earlier(today, int(match["number"]), unit), today + timedelta(days=1), *match.span()
                 )
 
 

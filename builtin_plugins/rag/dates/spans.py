@@ -54,12 +54,12 @@ class DateSpan:
 
 def dates_in(text: str, today: date | None = None) -> list[DateSpan]:
     """The dates in a text in their order. With `today`, also months without a year: the last such month."""
-    found: list[DateSpan] = []
+    spans: list[DateSpan] = []
     for match in _pattern().finditer(text):
-        one = _span(match, text, today)
-        if one is not None:
-            found.append(one)
-    return found
+        span = _span(match, text, today)
+        if span is not None:
+            spans.append(span)
+    return spans
 
 
 def day_span(day: date, place: int = 0, stop: int = 0) -> DateSpan:
@@ -212,6 +212,6 @@ def sentences_with_dates(text: str) -> Iterator[tuple[str, list[DateSpan]]]:
     """The lines and sentences of a text that have dates, with these."""
     for line in re.split(r"\n+|(?<=[!?。！？।])\s*|(?<=[^\W\d]\.)\s+(?=[^\W\d_])", text):
         if _ANY_YEAR.search(line):
-            found = dates_in(line)
-            if found:
-                yield line, found
+            spans = dates_in(line)
+            if spans:
+                yield line, spans

@@ -28,35 +28,35 @@ def validity_in(texts: Iterable[str]) -> dict[str, date]:
 
     A day that its text contradicts is left out, as is a date of an earlier version that it replaces.
     """
-    found: dict[str, set[date]] = {VALID_FROM: set(), VALID_UNTIL: set()}
+    days_by_field: dict[str, set[date]] = {VALID_FROM: set(), VALID_UNTIL: set()}
     for sentence, spans in sentences_with_dates(_beginning(texts)):
         before: DateSpan | None = None
         for span in spans[:_MOST_DATES]:
             is_second = before is not None and _is_range(sentence[before.stop : span.place])
             before = None
             if is_second or _is_said(sentence, span, VALID_UNTIL):
-                found[VALID_UNTIL].add(span.end - timedelta(days=1))
+                days_by_field[VALID_UNTIL].add(span.end - timedelta(days=1))
             elif _is_said(sentence, span, VALID_FROM) and not _is_of_earlier_version(sentence, span):
-                found[VALID_FROM].add(span.start)
+                days_by_field[VALID_FROM].add(span.start)
                 before = span
-    return _agreed(found)
+    return _agreed(days_by_field)
 
 
-def _agreed(found: Mapping[str, set[date]]) -> dict[str, date]:
+def _agreed(days_by_field: Mapping[str, set[date]]) -> dict[str, date]:
     """The days that are said once, or always the same; none if they end before they begin."""
-    days = {field: min(said) for field, said in found.items() if len(said) == 1}
+    days = {field: min(dates) for field, dates in days_by_field.items() if len(dates) == 1}
     return {} if len(days) == 2 and days[VALID_FROM] > days[VALID_UNTIL] else days
 
 
 def _beginning(texts: Iterable[str]) -> str:
     """The passages' text up to a limit; passages overlap, so a date may be in it twice."""
-    kept, length = [], 0
+    parts, length = [], 0
     for text in texts:
-        kept.append(text[: _MOST_READ - length])
+        parts.append(text[: _MOST_READ - length])
         length += len(text)
         if length >= _MOST_READ:
             break
-    return "\n".join(kept)
+    return "\n".join(parts)
 
 
 def _is_said(sentence: str, span: DateSpan, field: str) -> bool:
@@ -95,7 +95,7 @@ def _superseded() -> re.Pattern[str]:
 def _patterns() -> Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]]:
     """By field: the words before its date, and those after it."""
     filler = rf"\s*:?\s*(?:(?:{words.FILLERS})\s*)*$"
-    said = {
+    phrases = {
         VALID_FROM: (words.VALID_FROM, words.FROM_AFTER),
         VALID_UNTIL: (words.VALID_UNTIL, words.UNTIL_AFTER),
     }
@@ -104,5 +104,5 @@ def _patterns() -> Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]]:
             re.compile(rf"{words.BEGINS}(?:{'|'.join(before)}){filler}", re.IGNORECASE),
             re.compile(f"(?:{after})", re.IGNORECASE),
         )
-        for field, (before, after) in said.items()
+        for field, (before, after) in phrases.items()
     }

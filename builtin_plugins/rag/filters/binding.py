@@ -119,12 +119,12 @@ class FilterSource:
 _Compilers: TypeAlias = Sequence[tuple[FilterSource, FilterCompiler]]
 
 
-def parse_filter(given: Any, loc: Loc) -> MetadataFilter | None:
+def parse_filter(data: Any, loc: Loc) -> MetadataFilter | None:
     """A filter from plain data. Raises Unprocessable, with the place in the filter."""
-    if unfit := first_unfit(given):
+    if unfit := first_unfit(data):
         raise Unprocessable.field((*loc, *unfit[0]), unfit[1])
     try:
-        return _SENT.validate_python(given)
+        return _SENT.validate_python(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         raise Unprocessable(
@@ -135,10 +135,10 @@ def parse_filter(given: Any, loc: Loc) -> MetadataFilter | None:
 def json_filter(written: str, loc: Loc) -> MetadataFilter | None:
     """A filter as JSON text. Raises Unprocessable."""
     try:
-        given = json.loads(written)
+        data = json.loads(written)
     except (ValueError, RecursionError):
         raise Unprocessable.field(loc, 'must be JSON, such as {"tags": "invoice"}', written[:40]) from None
-    return parse_filter(given, loc)
+    return parse_filter(data, loc)
 
 
 async def bound(caller: Caller, base_ids: Sequence[str], *sources: FilterSource) -> BoundFilter:
@@ -195,24 +195,24 @@ def _key_of(
 
 def fields_by_base(session: Session, base_ids: Sequence[str]) -> dict[str, dict[str, FieldDefinition]]:
     """The fields of each knowledge base by name."""
-    found = {one: dict(BUILT_IN) for one in base_ids}
+    fields = {one: dict(BUILT_IN) for one in base_ids}
     mine = select(MetadataField).where(MetadataField.knowledge_base_id.in_(base_ids))
     for row in session.scalars(mine):
         field = FieldDefinition(row.name, cast(FieldKind, row.kind), row.many, row.description)
-        found[row.knowledge_base_id][row.name] = field
-    return found
+        fields[row.knowledge_base_id][row.name] = field
+    return fields
 
 
-def field_named(known: Mapping[str, Mapping[str, FieldDefinition]], name: str, loc: Loc) -> FieldDefinition:
+def field_named(by_base: Mapping[str, Mapping[str, FieldDefinition]], name: str, loc: Loc) -> FieldDefinition:
     """A field that some of the knowledge bases have; it must be of one kind. Raises Unprocessable."""
     own = SYNONYMS.get(nfc(name), nfc(name))
-    found = [fields[own] for fields in known.values() if own in fields]
-    if not found:
-        names = ", ".join(sorted({one for fields in known.values() for one in fields}))
+    definitions = [fields[own] for fields in by_base.values() if own in fields]
+    if not definitions:
+        names = ", ".join(sorted({one for fields in by_base.values() for one in fields}))
         raise Unprocessable.field(loc, f"there is no field '{name}'; the fields are {names}", name)
-    if len({one.kind for one in found}) > 1:
+    if len({one.kind for one in definitions}) > 1:
         raise Unprocessable.field(loc, f"'{name}' is of different kinds in the knowledge bases", name)
-    return found[0]
+    return definitions[0]
 
 
 def _condition(compilers: _Compilers) -> ColumnElement[bool]:

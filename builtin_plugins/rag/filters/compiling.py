@@ -134,43 +134,43 @@ class FilterCompiler:
             return self._fields[name]
         if self._elsewhere is None or name in self._elsewhere:
             return None
-        known = ", ".join(sorted({*self._fields, *self._elsewhere}))
-        raise FilterMisfit(loc, f"there is no field '{key[:64]}'; the fields are {known}", key[:64])
+        names = ", ".join(sorted({*self._fields, *self._elsewhere}))
+        raise FilterMisfit(loc, f"there is no field '{key[:64]}'; the fields are {names}", key[:64])
 
     def text(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of a text."""
         if operator in _ORDERS:
             raise ValueError("is a text: compare it by eq, ne, in, nin, contains, starts_with or ends_with")
-        wanted = [_text(one) for one in (value if operator == "in" else [value])]
+        texts = [_text(one) for one in (value if operator == "in" else [value])]
         if field.of_row:
-            return _row_text(field.name, operator, wanted)
+            return _row_text(field.name, operator, texts)
         if operator in _PARTS:
-            return _folded_part(operator, folded(wanted[0]))
-        among = MetadataValue.folded.in_({folded(one) for one in wanted})
-        return bool_of(among & MetadataValue.text.in_(set(wanted)))
+            return _folded_part(operator, folded(texts[0]))
+        among = MetadataValue.folded.in_({folded(one) for one in texts})
+        return bool_of(among & MetadataValue.text.in_(set(texts)))
 
     def person(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of an account's id."""
         if operator not in ("eq", "in"):
             raise ValueError("is a person: compare it by eq, ne, in or nin with the id of an account")
-        wanted = {_account(one) for one in (value if operator == "in" else [value])}
-        return bool_of(MetadataValue.text.in_(wanted))
+        accounts = {_account(one) for one in (value if operator == "in" else [value])}
+        return bool_of(MetadataValue.text.in_(accounts))
 
     def number(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of a number."""
         if operator in _PARTS:
             raise ValueError("is a number: compare it by eq, ne, in, nin, gt, gte, lt or lte")
-        wanted = [_written_number(one) for one in value] if operator == "in" else [value]
-        return self._among(field, operator, [TimeSpan(_number(one)) for one in wanted])
+        numbers = [_written_number(one) for one in value] if operator == "in" else [value]
+        return self._among(field, operator, [TimeSpan(_number(one)) for one in numbers])
 
     def boolean(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of true or false."""
         if operator not in ("eq", "in"):
             raise ValueError("is true or false: compare it by eq, ne, in or nin")
-        wanted = value if operator == "in" else [value]
-        if not all(isinstance(one, bool) for one in wanted):
+        values = value if operator == "in" else [value]
+        if not all(isinstance(one, bool) for one in values):
             raise ValueError("must be true or false")
-        return self._among(field, operator, [TimeSpan(float(one)) for one in wanted])
+        return self._among(field, operator, [TimeSpan(float(one)) for one in values])
 
     def date(self, field: FieldDefinition, operator: str, value: Any) -> Where:
         """The test of a date."""
@@ -248,21 +248,21 @@ def _there(field: FieldDefinition, base_id: str) -> Where:
     return Document.id.in_(select(MetadataValue.document_id).where(values_of(field, base_id)))
 
 
-def _row_text(name: str, operator: str, wanted: Sequence[str]) -> Where:
+def _row_text(name: str, operator: str, values: Sequence[str]) -> Where:
     if name == "folder":
         if operator in _PARTS:
             raise ValueError("is compared by eq, ne, in or nin, which match all in it; for parts use path")
-        return or_(false(), *(_in_folder(one.strip("/")) for one in wanted))
+        return or_(false(), *(_in_folder(one.strip("/")) for one in values))
     if name == "path":
         if operator in _PARTS:
-            return and_(has_path(), has_part(path_of_row(), cast(Part, operator), wanted[0]))
-        places = {f"{PATH_PREFIX}{one.strip('/')}" for one in wanted}
+            return and_(has_path(), has_part(path_of_row(), cast(Part, operator), values[0]))
+        places = {f"{PATH_PREFIX}{one.strip('/')}" for one in values}
         return and_(Document.identity.is_not(None), Document.identity.in_(places))
     column = ROW_COLUMNS[name]
     if operator in _PARTS:
-        return has_part(column, cast(Part, operator), wanted[0])
+        return has_part(column, cast(Part, operator), values[0])
     # Names are composed when they are stored; earlier ones may be as macOS sent them.
-    forms = {unicodedata.normalize(form, one) for form in ("NFC", "NFD") for one in wanted}
+    forms = {unicodedata.normalize(form, one) for form in ("NFC", "NFD") for one in values}
     return bool_of(column.in_(forms))
 
 

@@ -50,13 +50,16 @@ class MetadataCondition(BaseModel):
     conditions: list[DifyCondition] | None = Field(None, max_length=MOST_CONDITIONS)
 
 
-def filter_from_dify(given: MetadataCondition | None) -> dict[str, Any] | None:
+def filter_from_dify(condition: MetadataCondition | None) -> dict[str, Any] | None:
     """The same filter as clients send it, with the conditions in their order as its `filters`; None for one
     without conditions. What they can't be is noticed as in any filter.
     """
-    if given is None or not given.conditions:
+    if condition is None or not condition.conditions:
         return None
-    return {"type": given.logical_operator or "and", "filters": [_node(one) for one in given.conditions]}
+    return {
+        "type": condition.logical_operator or "and",
+        "filters": [_node(one) for one in condition.conditions],
+    }
 
 
 def _node(condition: DifyCondition) -> dict[str, Any]:

@@ -108,19 +108,19 @@ _NO_VALUE: Final = (
 _TAGS: Final = ("‹condition›", "‹group›", "‹not›", "‹short›")
 
 
-def _form_of(given: Any) -> str:
-    kind = given.get("type") if isinstance(given, Mapping) else getattr(given, "type", None)
-    if isinstance(given, FieldValues) or not isinstance(given, Mapping | BaseModel):
+def _form_of(node: Any) -> str:
+    kind = node.get("type") if isinstance(node, Mapping) else getattr(node, "type", None)
+    if isinstance(node, FieldValues) or not isinstance(node, Mapping | BaseModel):
         return "‹short›"
-    if kind in ("and", "or") and _has(given, "filters"):
+    if kind in ("and", "or") and _has(node, "filters"):
         return "‹group›"
-    if kind == "not" and _has(given, "filter"):
+    if kind == "not" and _has(node, "filter"):
         return "‹not›"
-    return "‹condition›" if isinstance(kind, str) and _has(given, "key") else "‹short›"
+    return "‹condition›" if isinstance(kind, str) and _has(node, "key") else "‹short›"
 
 
-def _has(given: Any, name: str) -> bool:
-    return name in given if isinstance(given, Mapping) else hasattr(given, name)
+def _has(node: Any, name: str) -> bool:
+    return name in node if isinstance(node, Mapping) else hasattr(node, name)
 
 
 FilterNode: TypeAlias = Annotated[
@@ -132,21 +132,21 @@ FilterNode: TypeAlias = Annotated[
 ]
 
 
-def _check_size(given: Any) -> Any:
+def _check_size(data: Any) -> Any:
     """Refuse what is too deep or too much before it is read."""
-    levels, conditions, values = [given], 0, 0
+    levels, conditions, values = [data], 0, 0
     for depth in range(1, DEEPEST + 2):
         if depth > DEEPEST:
             raise ValueError(f"a filter may have at most {DEEPEST} levels")
         inner: list[Any] = []
-        for one in levels:
-            form = _form_of(one)
-            if form == "‹group›" and isinstance(one, Mapping):
-                inner += one["filters"] if isinstance(one["filters"], list) else []
-            elif form == "‹not›" and isinstance(one, Mapping):
-                inner.append(one["filter"])
+        for node in levels:
+            form = _form_of(node)
+            if form == "‹group›" and isinstance(node, Mapping):
+                inner += node["filters"] if isinstance(node["filters"], list) else []
+            elif form == "‹not›" and isinstance(node, Mapping):
+                inner.append(node["filter"])
             else:
-                sent = one if form == "‹short›" else {"": one.get("value")}
+                sent = node if form == "‹short›" else {"": node.get("value")}
                 sent = sent if isinstance(sent, Mapping) else {"": None}
                 conditions += len(sent)
                 values += sum(len(each) if isinstance(each, list) else 1 for each in sent.values())
@@ -155,15 +155,15 @@ def _check_size(given: Any) -> Any:
         if values > MOST_IN_ALL:
             raise ValueError(f"a filter may have at most {MOST_IN_ALL:,} values in all")
         if not inner:
-            return given
+            return data
         levels = inner
-    return given
+    return data
 
 
-def _with_plain_places(given: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+def _with_plain_places(data: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     """Name the place of a problem as it is in the filter that was sent."""
     try:
-        return validate(given)
+        return validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         places = dict(_place_and_message(one["loc"], one["msg"]) for one in problems)
@@ -173,7 +173,7 @@ def _with_plain_places(given: Any, validate: ValidatorFunctionWrapHandler) -> An
                 InitErrorDetails(
                     type=PydanticCustomError("value_error", "{message}", {"message": message}),
                     loc=loc,
-                    input=given,
+                    input=data,
                 )
                 for loc, message in places.items()
             ],
@@ -198,10 +198,10 @@ FilterNegation.model_rebuild()
 MetadataFilter.model_rebuild()
 
 
-def _or_none(given: MetadataFilter) -> MetadataFilter | None:
+def _or_none(whole: MetadataFilter) -> MetadataFilter | None:
     """None for a short form that sets nothing."""
-    node = given.root
-    return None if isinstance(node, FieldValues) and all(v is None for v in node.root.values()) else given
+    node = whole.root
+    return None if isinstance(node, FieldValues) and all(v is None for v in node.root.values()) else whole
 
 
 SentFilter: TypeAlias = Annotated[

@@ -33,10 +33,10 @@ def span_of(value: object, now: datetime) -> TimeSpan:
         return TimeSpan(float(value))
     written = value.strip()
     try:
-        if found := _PERIOD.fullmatch(written):
-            return _period(*(None if part is None else int(part) for part in found.groups()))
-        if found := _RELATIVE.fullmatch(written):
-            return _relative(found, now)
+        if match := _PERIOD.fullmatch(written):
+            return _period(*(None if part is None else int(part) for part in match.groups()))
+        if match := _RELATIVE.fullmatch(written):
+            return _relative(match, now)
         if _TIME.fullmatch(written):
             return TimeSpan(datetime.fromisoformat(written.replace(",", ".")).timestamp())
     except (ValueError, OverflowError):
@@ -60,15 +60,15 @@ def _period(year: int | None, month: int | None, day: int | None) -> TimeSpan:
     return TimeSpan(start.timestamp(), end.timestamp())
 
 
-def _relative(found: re.Match[str], now: datetime) -> TimeSpan:
-    whole_day = found[1] == "today"
+def _relative(match: re.Match[str], now: datetime) -> TimeSpan:
+    whole_day = match[1] == "today"
     moment = now.astimezone(UTC)
     if whole_day:
         moment = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    if found[2]:
-        number = int(f"{found[2]}{found[3]}")
-        moment = _moved(moment, number, found[4])
-    if not whole_day or found[4] == "h":
+    if match[2]:
+        number = int(f"{match[2]}{match[3]}")
+        moment = _moved(moment, number, match[4])
+    if not whole_day or match[4] == "h":
         return TimeSpan(moment.timestamp())
     return TimeSpan(moment.timestamp(), (moment + timedelta(days=1)).timestamp())
 

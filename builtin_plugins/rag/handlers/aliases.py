@@ -11,16 +11,16 @@ _PLURAL, _SINGULAR = "/knowledge-bases", "/knowledge-base"
 
 def singular(*tables: RouteTable) -> RouteTable:
     """The same routes under their old paths."""
-    made = RouteTable("Deprecated paths")
-    made.routes += [
+    aliases = RouteTable("Deprecated paths")
+    aliases.routes += [
         replace(
             route,
             path=route.path.replace(_PLURAL, _SINGULAR, 1),
             name=f"{route.name}_singular",
             deprecated=True,
-            tag=made.tag,
+            tag=aliases.tag,
         )
         for table in tables
         for route in table.routes
     ]
-    return made
+    return aliases

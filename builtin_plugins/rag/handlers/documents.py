@@ -357,22 +357,22 @@ async def receive(ctx: Context) -> tuple[ReceivedFile, bool]:
 
     Raises EmptyDocument and what `receive_file` raises.
     """
-    found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, tuple(_FIELDS))
+    file = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, tuple(_FIELDS))
     try:
-        build_tree = _flag(found.fields.get("build_tree", "").strip().lower())
-        if found.staged.size == 0:
+        build_tree = _flag(file.fields.get("build_tree", "").strip().lower())
+        if file.staged.size == 0:
             raise EmptyDocument([_problem("the file is empty")])
     except PlatformError:
-        found.staged.discard()
+        file.staged.discard()
         raise
-    return found, build_tree
+    return file, build_tree
 
 
 def _on_conflict(sent: Mapping[str, str]) -> identities.OnConflict:
-    wanted = sent.get("on_conflict", "").strip().lower() or "keep"
-    if wanted not in get_args(identities.OnConflict):
-        raise Unprocessable.field(("body", "on_conflict"), "must be keep, replace or fail", wanted[:40])
-    return cast(identities.OnConflict, wanted)
+    choice = sent.get("on_conflict", "").strip().lower() or "keep"
+    if choice not in get_args(identities.OnConflict):
+        raise Unprocessable.field(("body", "on_conflict"), "must be keep, replace or fail", choice[:40])
+    return cast(identities.OnConflict, choice)
 
 
 def _flag(sent: str) -> bool:

@@ -62,8 +62,8 @@ _SILENCE: Final = 30.0
 )
 async def list_fields(ctx: Context, kb_id: str) -> Page[FieldOut]:
     """List the fields that documents can have: those of every knowledge base, then its own."""
-    found = await declaring.list_fields(ctx.caller, kb_id)
-    return Page(items=found, total=len(found), limit=len(found), offset=0)
+    fields = await declaring.list_fields(ctx.caller, kb_id)
+    return Page(items=fields, total=len(fields), limit=len(fields), offset=0)
 
 
 @routes.get(

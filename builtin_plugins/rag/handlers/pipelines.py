@@ -41,9 +41,9 @@ routes = RouteTable("Pipelines")
 )
 async def create(ctx: Context, body: PipelineCreate) -> PipelineCreated:
     """Create a pipeline over knowledge bases."""
-    made = await service.create(ctx.caller, body)
-    fields = made.model_dump(include=set(PipelineCreated.model_fields))
-    return PipelineCreated(pipeline_id=made.id, message="Pipeline created", **fields)
+    pipeline = await service.create(ctx.caller, body)
+    fields = pipeline.model_dump(include=set(PipelineCreated.model_fields))
+    return PipelineCreated(pipeline_id=pipeline.id, message="Pipeline created", **fields)
 
 
 @routes.get(
@@ -107,10 +107,10 @@ async def query(ctx: Context, pipeline_id: str, body: QueryRequest) -> QueryAnsw
 
     Only knowledge bases that the caller can see are searched. If there are none, the response is 409.
     """
-    asked = await asking.prepare(ctx.caller, pipeline_id, body)
+    prepared_question = await asking.prepare(ctx.caller, pipeline_id, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
-        return await send_events(ctx.request, asking.as_server_events(asking.stream(asked)))
-    return await asking.answer(asked)
+        return await send_events(ctx.request, asking.as_server_events(asking.stream(prepared_question)))
+    return await asking.answer(prepared_question)
 
 
 @routes.post(

@@ -47,8 +47,8 @@ async def preview(ctx: Context, kb_id: str, document_id: str) -> web.StreamRespo
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
     }
-    known = ctx.request.if_none_match or ()
-    if any(one.value in (tag, "*") for one in known):
+    tags = ctx.request.if_none_match or ()
+    if any(one.value in (tag, "*") for one in tags):
         response: web.StreamResponse = web.Response(status=304, headers=headers)
         response.etag = ETag(tag)
         return response

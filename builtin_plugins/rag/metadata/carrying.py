@@ -86,20 +86,22 @@ def declare_all(unit: Unit, base_id: str, declared: DeclaredMetadata) -> None:
     what is beyond the limits is left out.
     """
     present = fields_of(unit.session, base_id)
-    room = MOST_FIELDS - sum(not one.built_in for one in present.values())
-    new = [(name, one) for name, one in declared.fields.items() if name not in present]
-    for name, one in new[: max(room, 0)]:
+    room = MOST_FIELDS - sum(not field.built_in for field in present.values())
+    new = [(name, field) for name, field in declared.fields.items() if name not in present]
+    for name, field in new[: max(room, 0)]:
         if name not in RESERVED and is_name(nfc(name)) and name == nfc(name):
             unit.session.add(
-                MetadataField(knowledge_base_id=base_id, name=name, created_at=utc_now(), **one.model_dump())
+                MetadataField(
+                    knowledge_base_id=base_id, name=name, created_at=utc_now(), **field.model_dump()
+                )
             )
     unit.session.flush()
     if stored_rules(unit.session, base_id):
         return
-    given, position = GivenValues(fields_of(unit.session, base_id)), 0
+    reader, position = GivenValues(fields_of(unit.session, base_id)), 0
     for rule in declared.rules[:MOST_RULES]:
         with suppress(Unprocessable):
-            values = checked_rule(position, rule, given).model_dump()
+            values = checked_rule(position, rule, reader).model_dump()
             unit.session.add(MetadataRule(knowledge_base_id=base_id, position=position, **values))
             position += 1
     unit.session.flush()

@@ -42,22 +42,22 @@ def _list(session: Session, scope: Scope, kb_id: str) -> list[FieldOut]:
 
 async def show_field(caller: Caller, kb_id: str, name: str) -> FieldOut:
     """One field. Raises KnowledgeBaseNotFound, FieldNotFound."""
-    for one in await list_fields(caller, kb_id):
-        if one.name == nfc(name):
-            return one
+    for field in await list_fields(caller, kb_id):
+        if field.name == nfc(name):
+            return field
     raise FieldNotFound()
 
 
-async def declare(caller: Caller, kb_id: str, name: str, wanted: FieldPut) -> FieldOut:
+async def declare(caller: Caller, kb_id: str, name: str, body: FieldPut) -> FieldOut:
     """Declare a field, or change it.
 
     Raises KnowledgeBaseNotFound, NotOwner, BuiltInField, FieldInUse, Unprocessable.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_declare, scope, kb_id, nfc(name), wanted)
+    return await caller.platform.database.write(_declare, scope, kb_id, nfc(name), body)
 
 
-def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) -> FieldOut:
+def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, body: FieldPut) -> FieldOut:
     base = loading.hold_own(unit.session, scope, kb_id)
     if name in RESERVED:
         raise BuiltInField()
@@ -72,18 +72,18 @@ def _declare(unit: Unit, scope: Scope, kb_id: str, name: str, wanted: FieldPut) 
         remove_field_values(unit, kb_id, name)  # of a field of this name that was being removed
         row = MetadataField(knowledge_base_id=kb_id, name=name, created_at=utc_now())
         unit.session.add(row)
-    elif (row.kind, row.many) != (wanted.kind, wanted.many):
+    elif (row.kind, row.many) != (body.kind, body.many):
         _remove_proposals(unit, row)
-        _check_free(unit.session, row, wanted)
-    elif row.propose and not wanted.propose:
+        _check_free(unit.session, row, body)
+    elif row.propose and not body.propose:
         _remove_proposals(unit, row)
-    begins = wanted.propose and not row.propose
-    row.kind, row.many, row.description = wanted.kind, wanted.many, wanted.description
-    row.propose = wanted.propose
+    begins = body.propose and not row.propose
+    row.kind, row.many, row.description = body.kind, body.many, body.description
+    row.propose = body.propose
     unit.session.flush()
     if begins:
         queue_proposals(unit, base, None, scope.account_id or base.owner_id)
-    return _out(FieldDefinition(name, wanted.kind, wanted.many, wanted.description, propose=wanted.propose))
+    return _out(FieldDefinition(name, body.kind, body.many, body.description, propose=body.propose))
 
 
 def _remove_proposals(unit: Unit, row: MetadataField) -> None:
@@ -91,18 +91,18 @@ def _remove_proposals(unit: Unit, row: MetadataField) -> None:
     unit.session.execute(delete(_SHADOWED).where(mine, _SHADOWED.c.origin == PROPOSAL))
 
 
-def _check_free(session: Session, row: MetadataField, wanted: FieldPut) -> None:
+def _check_free(session: Session, row: MetadataField, body: FieldPut) -> None:
     """Raise FieldInUse if documents have values that would not fit."""
-    if row.kind == wanted.kind and wanted.many:
+    if row.kind == body.kind and body.many:
         return
     for table in (_VALUE, _SHADOWED):
         mine = (table.c.knowledge_base_id == row.knowledge_base_id) & (table.c.field == row.name)
         unfit = table.c.text.is_not(None) | table.c.number.is_not(None)
-        if row.kind == wanted.kind:
+        if row.kind == body.kind:
             unfit = table.c.position > 0
         if not session.scalar(select(exists().where(mine & unfit))):
             continue
-        what = f"of the kind {row.kind}" if row.kind != wanted.kind else "of which there are several"
+        what = f"of the kind {row.kind}" if row.kind != body.kind else "of which there are several"
         raise FieldInUse(
             f"Documents have values in '{row.name}' {what}: remove these first, or delete the field and "
             "declare it again"
@@ -132,13 +132,13 @@ def _remove(unit: Unit, scope: Scope, kb_id: str, name: str) -> None:
     unit.session.execute(delete(MetadataRule).where(rules))
 
 
-def _out(one: FieldDefinition) -> FieldOut:
+def _out(field: FieldDefinition) -> FieldOut:
     return FieldOut(
-        name=one.name,
-        kind=one.kind,
-        many=one.many,
-        description=one.description,
-        built_in=one.built_in,
-        can_be_set=not one.of_row,
-        propose=one.propose,
+        name=field.name,
+        kind=field.kind,
+        many=field.many,
+        description=field.description,
+        built_in=field.built_in,
+        can_be_set=not field.of_row,
+        propose=field.propose,
     )

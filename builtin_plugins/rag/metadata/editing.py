@@ -49,27 +49,27 @@ class IncomingMetadata:
     origin: Origin = "hand"
 
 
-async def look_up_people(caller: Caller, kb_id: str, given: Sequence[Mapping[str, object]]) -> People:
+async def look_up_people(caller: Caller, kb_id: str, value_sets: Sequence[Mapping[str, object]]) -> People:
     """The accounts that are given as values and that the caller sees."""
-    if not any(given):
+    if not any(value_sets):
         return NOBODY
     fields = await caller.platform.database.read(fields_of, kb_id)
-    return await find_people(caller, people_in(fields, given))
+    return await find_people(caller, people_in(fields, value_sets))
 
 
 def store_incoming(unit: Unit, base_id: str, document_id: str, incoming: IncomingMetadata) -> None:
     """Store the metadata of a document that arrives. Raises Unprocessable for a mistake of a person; a
     source states all that it knows, and what no field can have is left out.
     """
-    given = GivenValues(fields_of(unit.session, base_id), incoming.people)
+    reader = GivenValues(fields_of(unit.session, base_id), incoming.people)
     layers = read_layers(unit.session, [document_id])[document_id]
     if incoming.origin == "hand":
         try:
-            layers.set("hand", given.read(incoming.values))
+            layers.set("hand", reader.read(incoming.values))
         except FieldRefused as error:
             raise error.within(_PLACE) from None
     else:
-        layers.replace(incoming.origin, given.read_fitting(incoming.values))
+        layers.replace(incoming.origin, reader.read_fitting(incoming.values))
     write_layers(unit, base_id, {document_id: layers})
 
 
@@ -89,9 +89,9 @@ async def describe(caller: Caller, kb_id: str, document_id: str, incoming: Incom
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentMetadata:
     """The values of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    found = await caller.platform.database.read(_show, scope, kb_id, document_id)
-    await name_people(caller, [found.metadata])
-    return found
+    document = await caller.platform.database.read(_show, scope, kb_id, document_id)
+    await name_people(caller, [document.metadata])
+    return document
 
 
 def _show(session: Session, scope: Scope, kb_id: str, document_id: str) -> DocumentMetadata:
@@ -115,88 +115,88 @@ def _document_metadata(session: Session, kb_id: str, document_id: str) -> Docume
 
 
 async def change(
-    caller: Caller, kb_id: str, document_id: str, given: Mapping[str, object]
+    caller: Caller, kb_id: str, document_id: str, values: Mapping[str, object]
 ) -> DocumentMetadata:
     """Set values of a document by hand; null removes.
 
     Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, Unprocessable.
     """
-    people = await look_up_people(caller, kb_id, [given])
+    people = await look_up_people(caller, kb_id, [values])
     scope = await scope_of(caller.platform, caller.principal)
-    found = await caller.platform.database.write(_change, scope, kb_id, document_id, given, people)
-    await name_people(caller, [found.metadata])
-    return found
+    document = await caller.platform.database.write(_change, scope, kb_id, document_id, values, people)
+    await name_people(caller, [document.metadata])
+    return document
 
 
 def _change(
-    unit: Unit, scope: Scope, kb_id: str, document_id: str, given: Mapping[str, object], people: People
+    unit: Unit, scope: Scope, kb_id: str, document_id: str, values: Mapping[str, object], people: People
 ) -> DocumentMetadata:
     loading.hold_own(unit.session, scope, kb_id)
     hold_documents(unit, scope, kb_id, [document_id])
     layers = read_layers(unit.session, [document_id])[document_id]
     try:
-        layers.set("hand", GivenValues(fields_of(unit.session, kb_id), people).keeping(layers).read(given))
+        layers.set("hand", GivenValues(fields_of(unit.session, kb_id), people).keeping(layers).read(values))
     except FieldRefused as error:
         raise error.within() from None
     write_layers(unit, kb_id, {document_id: layers})
     return _document_metadata(unit.session, kb_id, document_id)
 
 
-async def check(caller: Caller, kb_id: str, given: Mapping[str, object]) -> None:
+async def check(caller: Caller, kb_id: str, values: Mapping[str, object]) -> None:
     """Refuse values that no document of a knowledge base can have. Raises Unprocessable."""
-    people = await look_up_people(caller, kb_id, [given])
+    people = await look_up_people(caller, kb_id, [values])
     fields = await caller.platform.database.read(fields_of, kb_id)
     try:
-        GivenValues(fields, people).read(given)
+        GivenValues(fields, people).read(values)
     except FieldRefused as error:
         raise error.within() from None
 
 
-async def edit_many(caller: Caller, kb_id: str, wanted: MetadataEdit) -> MetadataEdited:
+async def edit_many(caller: Caller, kb_id: str, body: MetadataEdit) -> MetadataEdited:
     """Change many documents by hand, in one transaction.
 
     Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, Unprocessable.
     """
-    people = await look_up_people(caller, kb_id, [wanted.set, wanted.add, wanted.remove])
+    people = await look_up_people(caller, kb_id, [body.set, body.add, body.remove])
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.write(_edit_many, scope, kb_id, wanted, people)
+    return await caller.platform.database.write(_edit_many, scope, kb_id, body, people)
 
 
-def _edit_many(unit: Unit, scope: Scope, kb_id: str, wanted: MetadataEdit, people: People) -> MetadataEdited:
+def _edit_many(unit: Unit, scope: Scope, kb_id: str, body: MetadataEdit, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
     hold_base(unit, kb_id)
-    ids = sorted(set(wanted.document_ids or ())) or _matching(unit.session, scope, kb_id, wanted)
-    edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), wanted)
+    ids = sorted(set(body.document_ids or ())) or _matching(unit.session, scope, kb_id, body)
+    edit = _Edit(GivenValues(fields_of(unit.session, kb_id), people), body)
     hold_documents(unit, scope, kb_id, ids)
     changed = 0
     for start in range(0, len(ids), _AT_ONCE):
         layers = read_layers(unit.session, ids[start : start + _AT_ONCE])
-        for one in layers.values():
-            edit.apply(one)
-            changed += bool(one.changed)
+        for document_layers in layers.values():
+            edit.apply(document_layers)
+            changed += bool(document_layers.changed)
         write_layers(unit, kb_id, layers)
     return MetadataEdited(documents=changed)
 
 
-def _matching(session: Session, scope: Scope, kb_id: str, wanted: MetadataEdit) -> list[str]:
+def _matching(session: Session, scope: Scope, kb_id: str, body: MetadataEdit) -> list[str]:
     """The newest versions that the filter of an edit leaves. Raises Unprocessable."""
-    matching = bind(session, scope, [kb_id], [FilterSource(wanted.filter, ("body", "filter"))])
+    matching = bind(session, scope, [kb_id], [FilterSource(body.filter, ("body", "filter"))])
     query = select(Document.id).where(CURRENT, matching.condition()).order_by(Document.id)
-    found = list(session.scalars(query.limit(MOST_EDITED + 1)))
-    if len(found) > MOST_EDITED:
+    ids = list(session.scalars(query.limit(MOST_EDITED + 1)))
+    if len(ids) > MOST_EDITED:
         why = f"matches more than {MOST_EDITED:,} documents; change them in parts"
         raise Unprocessable.field(("body", "filter"), why)
-    return found
+    return ids
 
 
 class _Edit:
     """What a bulk edit does to each document. Raises Unprocessable for values that a field can't have."""
 
-    def __init__(self, given: GivenValues, wanted: MetadataEdit) -> None:
-        self._set = _checked(given, "set", wanted.set)
-        self._add = _checked(given, "add", wanted.add)
-        self._remove = _checked(given, "remove", wanted.remove)
-        single = [name for name in self._add if not given.field(name).many]
+    def __init__(self, reader: GivenValues, body: MetadataEdit) -> None:
+        self._set = _checked(reader, "set", body.set)
+        self._add = _checked(reader, "add", body.add)
+        self._remove = _checked(reader, "remove", body.remove)
+        single = [name for name in self._add if not reader.field(name).many]
         if single:
             why = "takes one value; use set to change it"
             raise FieldRefused(single[0], why).within("add")
@@ -226,10 +226,10 @@ def _key(value: FieldValue) -> Any:
 
 
 def _checked(
-    given: GivenValues, place: str, values: Mapping[str, object]
+    reader: GivenValues, place: str, values: Mapping[str, object]
 ) -> dict[str, tuple[FieldValue, ...]]:
     try:
-        return given.read(values)
+        return reader.read(values)
     except FieldRefused as error:
         raise error.within(place) from None
 
@@ -243,7 +243,7 @@ def hold_documents(unit: Unit, scope: Scope, kb_id: str, document_ids: Sequence[
     for start in range(0, len(document_ids), _AT_ONCE):
         some = document_ids[start : start + _AT_ONCE]
         query = select(Document.id).where(mine, Document.id.in_(some)).order_by(Document.id)
-        found = set(unit.session.scalars(query.with_for_update()))
-        missing = [one for one in some if one not in found]
+        present = set(unit.session.scalars(query.with_for_update()))
+        missing = [one for one in some if one not in present]
         if missing:
             raise DocumentNotFound(f"This knowledge base has no document {missing[0][:64]}")

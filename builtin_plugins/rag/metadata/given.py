@@ -24,16 +24,16 @@ _SHOWN: Final = 80
 class FieldRefused(Exception):
     """A field that can't be set like this; `why` names the remedy."""
 
-    def __init__(self, name: str, why: str, given: object = None) -> None:
+    def __init__(self, name: str, why: str, value: object = None) -> None:
         self.name = name
         self.why = why
-        self.given = given
+        self.value = value
         super().__init__(f"{name}: {why}")
 
     def within(self, *place: str) -> Unprocessable:
         """The same as an answer (422) about this place of the body."""
-        given = self.given if isinstance(self.given, bool | int | float | None) else str(self.given)[:_SHOWN]
-        return Unprocessable.field(("body", *place, self.name[:_SHOWN]), self.why, given)
+        value = self.value if isinstance(self.value, bool | int | float | None) else str(self.value)[:_SHOWN]
+        return Unprocessable.field(("body", *place, self.name[:_SHOWN]), self.why, value)
 
 
 @dataclass(frozen=True)
@@ -52,62 +52,66 @@ class GivenValues:
 
     def field(self, name: str) -> FieldDefinition:
         """The field of this name that can be set. Raises FieldRefused."""
-        found = self.fields.get(name)
-        if found is None:
+        definition = self.fields.get(name)
+        if definition is None:
             raise FieldRefused(name, "this knowledge base has no such field; declare it under …/fields first")
-        if found.of_row:
+        if definition.of_row:
             raise FieldRefused(name, "is known by the server, and can't be set")
-        return found
+        return definition
 
-    def read(self, given: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
+    def read(self, raw_values: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
         """The values by field: none for one that was given as null or empty. Raises FieldRefused."""
-        if len(given) > MOST_FIELDS:
-            raise FieldRefused(list(given)[MOST_FIELDS], f"at most {MOST_FIELDS} fields can be set at once")
-        return {nfc(name): self.read_field(nfc(name), value) for name, value in given.items()}
+        if len(raw_values) > MOST_FIELDS:
+            raise FieldRefused(
+                list(raw_values)[MOST_FIELDS], f"at most {MOST_FIELDS} fields can be set at once"
+            )
+        return {nfc(name): self.read_field(nfc(name), value) for name, value in raw_values.items()}
 
-    def read_fitting(self, given: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
+    def read_fitting(self, raw_values: Mapping[str, object]) -> dict[str, tuple[FieldValue, ...]]:
         """Those values that the fields can have."""
-        found: dict[str, tuple[FieldValue, ...]] = {}
-        for name, value in islice(given.items(), MOST_FIELDS):
+        values_by_field: dict[str, tuple[FieldValue, ...]] = {}
+        for name, value in islice(raw_values.items(), MOST_FIELDS):
             with suppress(FieldRefused):
-                found[nfc(name)] = self.read_field(nfc(name), value)
-        return {name: values for name, values in found.items() if values}
+                values_by_field[nfc(name)] = self.read_field(nfc(name), value)
+        return {name: values for name, values in values_by_field.items() if values}
 
-    def read_field(self, name: str, given: object) -> tuple[FieldValue, ...]:
+    def read_field(self, name: str, value: object) -> tuple[FieldValue, ...]:
         """The values of one field. Raises FieldRefused."""
         definition = self.field(name)
-        if given is None:
+        if value is None:
             return ()
-        if isinstance(given, Sequence) and not isinstance(given, str):
+        if isinstance(value, Sequence) and not isinstance(value, str):
             if not definition.many:
-                raise FieldRefused(name, "takes one value, not a list", _short(given))
-            if len(given) > MOST_VALUES:
-                raise FieldRefused(name, f"takes at most {MOST_VALUES} values", len(given))
-            return tuple(dict.fromkeys(self._value(definition, one) for one in given))
-        return (self._value(definition, given),)
+                raise FieldRefused(name, "takes one value, not a list", _short(value))
+            if len(value) > MOST_VALUES:
+                raise FieldRefused(name, f"takes at most {MOST_VALUES} values", len(value))
+            return tuple(dict.fromkeys(self._value(definition, one) for one in value))
+        return (self._value(definition, value),)
 
-    def _value(self, definition: FieldDefinition, given: object) -> FieldValue:
+    def _value(self, definition: FieldDefinition, value: object) -> FieldValue:
         if definition.kind == "person":
-            account = self.people.find(given)
+            account = self.people.find(value)
             if account is None:
                 why = "must be the id or the name of an account that you can see"
-                raise FieldRefused(definition.name, why, _short(given))
-            given = account
+                raise FieldRefused(definition.name, why, _short(value))
+            value = account
         try:
-            return value_of(definition.kind, given)
+            return value_of(definition.kind, value)
         except ValueRefused as error:
-            raise FieldRefused(definition.name, str(error), _short(given)) from None
+            raise FieldRefused(definition.name, str(error), _short(value)) from None
 
 
-def people_in(fields: Mapping[str, FieldDefinition], given: Iterable[Mapping[str, object]]) -> list[object]:
+def people_in(
+    fields: Mapping[str, FieldDefinition], value_sets: Iterable[Mapping[str, object]]
+) -> list[object]:
     """What was given for fields of persons, to look up these accounts."""
-    found: list[object] = []
-    for name, value in ((nfc(name), value) for one in given for name, value in one.items()):
+    persons: list[object] = []
+    for name, value in ((nfc(name), value) for one in value_sets for name, value in one.items()):
         definition = fields.get(name)
         if definition is not None and definition.kind == "person":
             several = isinstance(value, Sequence) and not isinstance(value, str)
-            found += list(value)[:MOST_VALUES] if several else [value]  # type: ignore[call-overload]
-    return found
+            persons += list(value)[:MOST_VALUES] if several else [value]  # type: ignore[call-overload]
+    return persons
 
 
 def metadata_in(form: Mapping[str, str], name: str = "metadata") -> dict[str, Any] | None:
@@ -115,16 +119,16 @@ def metadata_in(form: Mapping[str, str], name: str = "metadata") -> dict[str, An
     if not form.get(name, "").strip():
         return None
     try:
-        found = json.loads(form[name])
+        data = json.loads(form[name])
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        data = None
+    if not isinstance(data, dict):
         hint = 'must be a JSON object such as {"tags": ["travel"], "year": 2026}'
         raise Unprocessable.field(("body", name), hint, form[name][:_SHOWN])
-    if unfit := first_unfit(found):
+    if unfit := first_unfit(data):
         raise Unprocessable.field(("body", name, *unfit[0]), unfit[1])
-    return found
+    return data
 
 
-def _short(given: object) -> object:
-    return given if isinstance(given, bool | int | float | None) else str(given)[:_SHOWN]
+def _short(value: object) -> object:
+    return value if isinstance(value, bool | int | float | None) else str(value)[:_SHOWN]

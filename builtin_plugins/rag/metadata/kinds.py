@@ -50,11 +50,11 @@ def is_name(name: str) -> bool:
     )
 
 
-def value_of(kind: FieldKind, given: object) -> FieldValue:
+def value_of(kind: FieldKind, value: object) -> FieldValue:
     """A value that was given for a field of this kind. Numbers and booleans may be written as text, as in a
     form or a table; a person is an account's id. Raises ValueRefused.
     """
-    return _READERS[kind](given)
+    return _READERS[kind](value)
 
 
 def value_as_json(kind: FieldKind, value: FieldValue, names: Mapping[int, str]) -> Any:
@@ -77,10 +77,10 @@ def text_of(kind: FieldKind, value: FieldValue) -> str:
     return value.text or ""
 
 
-def _text(given: object) -> FieldValue:
-    if not isinstance(given, str):
+def _text(value: object) -> FieldValue:
+    if not isinstance(value, str):
         raise ValueRefused("must be a text")
-    text = nfc(given).strip()
+    text = nfc(value).strip()
     if not 0 < len(text) <= LONGEST_TEXT:
         raise ValueRefused(f"must have 1 to {LONGEST_TEXT} characters")
     if any(unicodedata.category(one) in ("Cc", "Cs") for one in text):
@@ -88,12 +88,12 @@ def _text(given: object) -> FieldValue:
     return FieldValue(text, folded(text))
 
 
-def _number(given: object) -> FieldValue:
+def _number(value: object) -> FieldValue:
     number: float | None = None
-    if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
-        number = float(given)
-    elif isinstance(given, int | float) and not isinstance(given, bool):
-        number = float(given) if abs(given) <= _LARGEST else _LARGEST * 2
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        number = float(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value) if abs(value) <= _LARGEST else _LARGEST * 2
     if number is None:
         raise ValueRefused("must be a number, such as 12.5")
     if not abs(number) <= _LARGEST:
@@ -101,17 +101,17 @@ def _number(given: object) -> FieldValue:
     return FieldValue(number=number)
 
 
-def _boolean(given: object) -> FieldValue:
-    if isinstance(given, bool):
-        return FieldValue(number=float(given))
-    written = given.strip().lower() if isinstance(given, str) else ""
+def _boolean(value: object) -> FieldValue:
+    if isinstance(value, bool):
+        return FieldValue(number=float(value))
+    written = value.strip().lower() if isinstance(value, str) else ""
     if written not in _TRUE + _FALSE:
         raise ValueRefused("must be true or false")
     return FieldValue(number=float(written in _TRUE))
 
 
-def _date(given: object) -> FieldValue:
-    written = given.strip() if isinstance(given, str) else ""
+def _date(value: object) -> FieldValue:
+    written = value.strip() if isinstance(value, str) else ""
     try:
         if _DATE.fullmatch(written):
             return date_value(datetime.fromisoformat(written), is_day=True)
@@ -132,9 +132,9 @@ def date_value(moment: datetime, *, is_day: bool = False) -> FieldValue:
     return FieldValue(f"{text}Z", None, moment.timestamp())
 
 
-def _person(given: object) -> FieldValue:
-    found = given.get("id") if isinstance(given, Mapping) else given
-    written = str(found) if isinstance(found, int | str) and not isinstance(found, bool) else ""
+def _person(value: object) -> FieldValue:
+    number = value.get("id") if isinstance(value, Mapping) else value
+    written = str(number) if isinstance(number, int | str) and not isinstance(number, bool) else ""
     if not _ACCOUNT.fullmatch(written.strip()) or not 0 < int(written) < 2**31:
         raise ValueRefused("must be the id of an account")
     account = str(int(written))

@@ -57,28 +57,28 @@ class PathPattern:
             # The last one stands for at least one file, any other also for no folder.
             last = own == len(self._names) - 1
             starts = [len(path)] if last and place < len(path) else range(place, len(path))
-            found = next(
-                (one for start in starts if (one := self._match(path, start, own + 1, failed)) is not None),
+            parts = next(
+                (fit for start in starts if (fit := self._match(path, start, own + 1, failed)) is not None),
                 None,
             )
         else:
             here = _fit(name, path[place]) if place < len(path) else None
             rest = None if here is None else self._match(path, place + 1, own + 1, failed)
-            found = None if here is None or rest is None else {**here, **rest}
-        if found is None:
+            parts = None if here is None or rest is None else {**here, **rest}
+        if parts is None:
             failed.add((place, own))
-        return found
+        return parts
 
 
 def _tokens(name: str) -> Iterator[_Token]:
     if name.count("*") + name.count("{") > _MOST_WILD:
         raise PatternRefused(f"must not have more than {_MOST_WILD} wildcards in one name")
     end = 0
-    for found in _TOKEN.finditer(name):
-        if found.start() != end:
+    for match in _TOKEN.finditer(name):
+        if match.start() != end:
             break
-        end = found.end()
-        part, star, one, text = found.groups()
+        end = match.end()
+        part, star, one, text = match.groups()
         if part is not None and not is_name(part):
             raise PatternRefused("must name its parts with letters, digits and underscores: {year}")
         yield _Token(text or "", any=part is not None or star is not None, one=one is not None, part=part)
@@ -95,15 +95,15 @@ def _fit(tokens: list[_Token], name: str) -> Mapping[str, str] | None:
             return {} if start == len(name) else None
         if (number, start) in failed:
             return None
-        token, found = tokens[number], None
+        token, parts = tokens[number], None
         for end in _ends(token, name, start):
             rest = fit(number + 1, end)
             if rest is not None:
-                found = rest if token.part is None else {token.part: name[start:end], **rest}
+                parts = rest if token.part is None else {token.part: name[start:end], **rest}
                 break
-        if found is None:
+        if parts is None:
             failed.add((number, start))
-        return found
+        return parts
 
     return fit(0, 0)
 

@@ -29,23 +29,23 @@ class People:
     ids: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
 
-    def find(self, given: object) -> int | None:
+    def find(self, value: object) -> int | None:
         """The account that was given by its id, its name, or as it is shown; None if the caller sees none.
 
         A name may be a number: what is written as a text is first of all a name.
         """
-        key = _key(given)
-        found = self.ids.get(key) if isinstance(key, str) else None
+        key = _key(value)
+        account_id = self.ids.get(key) if isinstance(key, str) else None
         number = _number(key)
-        return found if found is not None or number not in self.names else number
+        return account_id if account_id is not None or number not in self.names else number
 
 
-def _key(given: object) -> int | str | None:
+def _key(raw: object) -> int | str | None:
     """An id, or a text that may be a name or an id; None for anything else."""
-    value = given.get("id") if isinstance(given, Mapping) else given
+    value = raw.get("id") if isinstance(raw, Mapping) else raw
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    if isinstance(given, Mapping):
+    if isinstance(raw, Mapping):
         return _number(value)
     return value if isinstance(value, int) else value.strip().casefold()
 
@@ -60,9 +60,9 @@ def _number(key: int | str | None) -> int | None:
 NOBODY: Final = People()
 
 
-async def find_people(caller: Caller, given: Iterable[object]) -> People:
+async def find_people(caller: Caller, values: Iterable[object]) -> People:
     """The accounts that were given and that the caller sees."""
-    keys = {_key(one) for one in given}
+    keys = {_key(one) for one in values}
     numbers = {number for key in keys if (number := _number(key)) is not None}
     texts = sorted(key for key in keys if isinstance(key, str) and key.isprintable())
     rows = await caller.platform.database.read(_BY_NAME.all, {"wanted": texts}) if texts else []
@@ -75,15 +75,15 @@ async def names_of(caller: Caller, account_ids: Iterable[int]) -> dict[int, str]
     """The names of those accounts that the caller sees: itself, members of its teams and organizations, and
     for administrators and services all.
     """
-    own, found = await scope_of(caller.platform, caller.principal), {}
+    own, names = await scope_of(caller.platform, caller.principal), {}
     for account_id in sorted(set(account_ids)):
         state = await caller.platform.resource(ACCOUNT_STATES).get(account_id)
         if state is None:
             continue
         is_own = account_id == caller.id
         if own.everything or is_own or share_a_group(own, await scope_of(caller.platform, state.principal)):
-            found[account_id] = state.username
-    return found
+            names[account_id] = state.username
+    return names
 
 
 def share_a_group(one: Scope, other: Scope) -> bool:

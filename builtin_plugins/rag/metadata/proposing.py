@@ -80,19 +80,19 @@ async def propose_values(platform: Platform, payload: ProposalPayload, progress:
 def _next(session: Session, payload: ProposalPayload, after: str) -> _Task | None:
     """The next document with a field that has neither a value nor a proposal; none in the trash."""
     fields = _asking(session, payload.knowledge_base_id)
-    wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
-    wanted &= Document.audience_id.is_distinct_from(TRASH)
+    condition = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
+    condition &= Document.audience_id.is_distinct_from(TRASH)
     if payload.document_id is not None:
-        wanted &= Document.id == payload.document_id
-    query = select(Document.id, Document.filename).where(wanted).order_by(Document.id).limit(_AT_ONCE)
+        condition &= Document.id == payload.document_id
+    query = select(Document.id, Document.filename).where(condition).order_by(Document.id).limit(_AT_ONCE)
     while fields and (rows := session.execute(query.where(Document.id > after)).all()):
         layers = read_layers(session, [row.id for row in rows])
         for row in rows:
-            said = layers[row.id]
+            document_layers = layers[row.id]
             open_fields = [
                 one
                 for name, one in fields.items()
-                if said.winning(name) is None and said.get(name, PROPOSAL) is None
+                if document_layers.winning(name) is None and document_layers.get(name, PROPOSAL) is None
             ]
             if open_fields:
                 return _Task(row.id, row.filename, open_fields)
@@ -102,8 +102,8 @@ def _next(session: Session, payload: ProposalPayload, after: str) -> _Task | Non
 
 def _asking(session: Session, base_id: str) -> dict[str, FieldDefinition]:
     """The fields that ask for proposals. Accounts are no matter for a model."""
-    found = fields_of(session, base_id)
-    return {name: one for name, one in found.items() if one.propose and one.kind != "person"}
+    fields = fields_of(session, base_id)
+    return {name: one for name, one in fields.items() if one.propose and one.kind != "person"}
 
 
 async def _ask(platform: Platform, base_id: str, task: _Task) -> Mapping[str, object] | None:
@@ -138,27 +138,27 @@ def _description_of(field: FieldDefinition) -> dict[str, Any]:
 def _object_in(answer: str) -> dict[str, object]:
     """The JSON object in an answer; an empty one if there is none."""
     try:
-        found = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
+        data = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
 def _store(unit: Unit, base_id: str, task: _Task, answer: Mapping[str, object]) -> None:
     """Keep what fits the fields as they are now, unless somebody has said something meanwhile."""
     if not hold_base(unit, base_id):
         return
-    held = select(Document.id).where(Document.id == task.document_id, Document.status == "completed")
-    if unit.session.scalar(held.with_for_update()) is None:
+    query = select(Document.id).where(Document.id == task.document_id, Document.status == "completed")
+    if unit.session.scalar(query.with_for_update()) is None:
         return
     fields = _asking(unit.session, base_id)
-    asked = [one.name for one in task.fields if one.name in fields]
-    said = GivenValues(fields).read_fitting({name: answer[name] for name in asked if name in answer})
+    names = [one.name for one in task.fields if one.name in fields]
+    values = GivenValues(fields).read_fitting({name: answer[name] for name in names if name in answer})
     layers = read_layers(unit.session, [task.document_id])
     own = layers[task.document_id]
-    for name in asked:
+    for name in names:
         if own.winning(name) is None and own.get(name, PROPOSAL) is None:
-            own.put(PROPOSAL, name, said.get(name, ()))
+            own.put(PROPOSAL, name, values.get(name, ()))
     write_layers(unit, base_id, layers)
 
 

@@ -39,9 +39,11 @@ def settle_metadata(unit: Unit, base_id: str, read: Sequence[tuple[Document, Pro
         for before in earlier[document.id]:
             _carry(own, layers[before.id])
         if properties is not None:
-            said = values_in(properties)
-            own.replace("file", {field: values for field, values in said.items() if field not in VALIDITY})
-            own.replace(PROPOSAL, {field: said[field] for field in VALIDITY if field in said})
+            by_field = values_in(properties)
+            own.replace(
+                "file", {field: values for field, values in by_field.items() if field not in VALIDITY}
+            )
+            own.replace(PROPOSAL, {field: by_field[field] for field in VALIDITY if field in by_field})
             settle_proposals(own, accepted=accepted)
         own.replace("rule", {} if rules is None else rules.values(document))
     write_layers(unit, base_id, {document.id: layers[document.id] for document, _ in read})
@@ -65,7 +67,7 @@ def _carry(own: Layers, before: Layers) -> None:
 
 def values_in(properties: Properties) -> dict[str, tuple[FieldValue, ...]]:
     """The values of a file's properties; what no field can have is left out."""
-    found: dict[str, tuple[FieldValue, ...]] = {}
+    by_field: dict[str, tuple[FieldValue, ...]] = {}
     for name, texts in properties.items():
         definition = BUILT_IN.get(name)
         if definition is None or definition.of_row:
@@ -77,5 +79,5 @@ def values_in(properties: Properties) -> dict[str, tuple[FieldValue, ...]]:
             except ValueRefused:
                 continue
         if values:
-            found[name] = tuple(values)
-    return found
+            by_field[name] = tuple(values)
+    return by_field

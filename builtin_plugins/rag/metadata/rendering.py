@@ -34,25 +34,25 @@ Metadata = dict[str, Any]
 
 def metadata_by_document(rows: Iterable[Mapping[str, Any]]) -> dict[str, Metadata]:
     """Rows of `VALUES` as they are shown, by document. The names of persons are still to come."""
-    found: dict[str, Metadata] = {}
+    by_document: dict[str, Metadata] = {}
     for row in rows:
         built_in = BUILT_IN.get(row["field"])
         kind, many = (row["kind"], row["many"]) if built_in is None else (built_in.kind, built_in.many)
         if kind is None:  # its field was removed just now
             continue
         value = value_as_json(kind, FieldValue(row["text"], None, row["number"]), {})
-        mine = found.setdefault(row["document_id"], {})
+        mine = by_document.setdefault(row["document_id"], {})
         if many:
             mine.setdefault(row["field"], []).append(value)
         else:
             mine[row["field"]] = value
-    return found
+    return by_document
 
 
 def shown_values(field: FieldDefinition, values: Sequence[FieldValue]) -> Any:
     """The values of a field, such as proposed ones, as they are shown: a list for one with several."""
-    shown = [value_as_json(field.kind, one, {}) for one in values]
-    return shown if field.many else shown[0]
+    items = [value_as_json(field.kind, one, {}) for one in values]
+    return items if field.many else items[0]
 
 
 def read_metadata(session: Session, document_id: str) -> Metadata:
@@ -65,9 +65,9 @@ async def load_metadata(caller: Caller, document_ids: Sequence[str]) -> dict[str
     if not document_ids:
         return {}
     rows = await caller.platform.database.read(VALUES.all, {"document_ids": document_ids})
-    found = metadata_by_document(rows)
-    await name_people(caller, found.values())
-    return found
+    metadata = metadata_by_document(rows)
+    await name_people(caller, metadata.values())
+    return metadata
 
 
 async def name_people(caller: Caller, documents: Iterable[Metadata]) -> None:

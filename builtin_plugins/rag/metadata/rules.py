@@ -53,27 +53,27 @@ class PathRules:
     def values(self, document: Document) -> dict[str, tuple[FieldValue, ...]]:
         """What they say about a document: of its path, or without one of its file name."""
         path = path_in(document.identity) or document.filename
-        found: dict[str, tuple[FieldValue, ...]] = {}
+        values_by_field: dict[str, tuple[FieldValue, ...]] = {}
         for pattern, rule in self._rules:
             definition = self._fields.get(rule.field)
-            if definition is None or (rule.field in found and not definition.many):
+            if definition is None or (rule.field in values_by_field and not definition.many):
                 continue
             parts = pattern.match(path)
             if parts is None:
                 continue
-            given = parts.get(rule.part or rule.field) if rule.value is None else rule.value
+            value = parts.get(rule.part or rule.field) if rule.value is None else rule.value
             with suppress(FieldRefused):  # a part of the path need not be a number, or a date
-                values = GivenValues(self._fields, _whoever(definition, given)).read_field(rule.field, given)
-                both = dict.fromkeys((*found.get(rule.field, ()), *values))
-                found[rule.field] = tuple(both)[:MOST_VALUES]
-        return {field: values for field, values in found.items() if values}
+                values = GivenValues(self._fields, _whoever(definition, value)).read_field(rule.field, value)
+                both = dict.fromkeys((*values_by_field.get(rule.field, ()), *values))
+                values_by_field[rule.field] = tuple(both)[:MOST_VALUES]
+        return {field: values for field, values in values_by_field.items() if values}
 
 
-def _whoever(definition: FieldDefinition, given: object) -> People:
+def _whoever(definition: FieldDefinition, value: object) -> People:
     """The accounts of a rule, which were checked when it was made; a path can't name any."""
     if definition.kind != "person":
         return NOBODY
-    several = given if isinstance(given, list) else [given]
+    several = value if isinstance(value, list) else [value]
     return People(names={one: "" for one in several if isinstance(one, int)})
 
 
@@ -105,16 +105,16 @@ async def put_rules(caller: Caller, kb_id: str, rules: Sequence[RuleIn]) -> Rule
 
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable.
     """
-    given = [{rule.field: rule.value} for rule in rules if rule.value is not None]
-    people = await look_up_people(caller, kb_id, given)
+    value_sets = [{rule.field: rule.value} for rule in rules if rule.value is not None]
+    people = await look_up_people(caller, kb_id, value_sets)
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_put, scope, kb_id, rules, people)
 
 
 def _put(unit: Unit, scope: Scope, kb_id: str, rules: Sequence[RuleIn], people: People) -> RulesChanged:
     base = loading.hold_own(unit.session, scope, kb_id)
-    given = GivenValues(fields_of(unit.session, kb_id), people)
-    checked = [checked_rule(number, rule, given) for number, rule in enumerate(rules)]
+    reader = GivenValues(fields_of(unit.session, kb_id), people)
+    checked = [checked_rule(number, rule, reader) for number, rule in enumerate(rules)]
     unit.session.execute(delete(MetadataRule).where(MetadataRule.knowledge_base_id == kb_id))
     for position, rule in enumerate(checked):
         unit.session.add(MetadataRule(knowledge_base_id=kb_id, position=position, **rule.model_dump()))
@@ -126,7 +126,7 @@ def queue_rules(unit: Unit, kb_id: str, owner_id: int | None) -> str:
     return unit.enqueue(APPLY_RULES, RulesPayload(knowledge_base_id=kb_id), owner_id=owner_id, subject=kb_id)
 
 
-def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
+def checked_rule(number: int, rule: RuleIn, reader: GivenValues) -> RuleIn:
     """A rule that can be stored. Raises Unprocessable about the rule of this number."""
     place, name = ("body", "rules", number), nfc(rule.field)
     try:
@@ -134,8 +134,8 @@ def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
     except PatternRefused as error:
         raise Unprocessable.field((*place, "pattern"), str(error), rule.pattern[:80]) from None
     try:
-        definition, value = given.field(name), rule.value
-        if value is not None and not given.read_field(name, value):
+        definition, value = reader.field(name), rule.value
+        if value is not None and not reader.read_field(name, value):
             raise FieldRefused(name, "must have a value, or null to use a part of the path")
     except FieldRefused as error:
         raise Unprocessable.field((*place, "field"), error.why, name) from None
@@ -146,7 +146,7 @@ def checked_rule(number: int, rule: RuleIn, given: GivenValues) -> RuleIn:
         raise Unprocessable.field((*place, "value"), why)
     if is_person:
         several = value if isinstance(value, list) else [value]
-        accounts = [given.people.find(one) for one in several]
+        accounts = [reader.people.find(one) for one in several]
         value = accounts if definition.many else accounts[0]
     return RuleIn(pattern=nfc(rule.pattern), field=name, value=value, part=part)
 

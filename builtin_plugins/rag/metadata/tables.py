@@ -87,22 +87,22 @@ def _read(session: Session, scope: Scope, kb_id: str) -> tuple[list[FieldDefinit
         .where(mine, readable(scope))
         .order_by(Document.uploaded_at, Document.id)
     )
-    found: list[_Row] = []
+    rows: list[_Row] = []
     places = iter(session.execute(query).all())
     while some := list(islice(places, _AT_ONCE)):
         values = read_values(session, [row.id for row in some])
-        found += [((row.id, path_in(row.identity), row.filename), values.get(row.id, {})) for row in some]
-    return definitions, found
+        rows += [((row.id, path_in(row.identity), row.filename), values.get(row.id, {})) for row in some]
+    return definitions, rows
 
 
 def _cell(field: FieldDefinition, values: Sequence[FieldValue], names: Mapping[int, str]) -> str:
-    shown = []
+    texts = []
     for value in values:
         text = text_of(field.kind, value)
         if field.kind == "person":
             text = names.get(int(text), text)
-        shown.append(_escaped(text) if field.many else text)
-    joined = _SEPARATOR.join(shown)
+        texts.append(_escaped(text) if field.many else text)
+    joined = _SEPARATOR.join(texts)
     return _harmless(joined) if field.kind == "text" else joined
 
 
@@ -175,8 +175,8 @@ async def apply_table(caller: Caller, kb_id: str, table: MetadataTable) -> Metad
     Raises KnowledgeBaseNotFound, NotOwner, Unprocessable.
     """
     fields = await caller.platform.database.read(fields_of, kb_id)
-    given = await asyncio.to_thread(_persons, fields, table)
-    people = await look_up_people(caller, kb_id, given)
+    persons = await asyncio.to_thread(_persons, fields, table)
+    people = await look_up_people(caller, kb_id, persons)
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_apply, scope, kb_id, table, people)
 
@@ -186,25 +186,25 @@ def _persons(fields: Mapping[str, FieldDefinition], table: MetadataTable) -> lis
     persons = {name for name, one in fields.items() if one.kind == "person"}
     if persons.isdisjoint(table.columns):
         return []
-    found = (_given(fields, table.columns, row) for _, row in table.rows)
-    return [{name: one[name] for name in persons.intersection(one)} for one in found]
+    rows = (_row_values(fields, table.columns, row) for _, row in table.rows)
+    return [{name: one[name] for name in persons.intersection(one)} for one in rows]
 
 
-def _given(
+def _row_values(
     fields: Mapping[str, FieldDefinition], columns: Sequence[str], row: Sequence[str]
 ) -> dict[str, Any]:
     """The values of a row, by field; None for an empty cell."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, cell in zip(columns, row, strict=True):
         if name in _OF_DOCUMENT:
             continue
         text, definition = _original(cell), fields.get(name)
         if definition is not None and definition.many and text:
             parts = (_unescaped(one).strip() for one in _PART.findall(text))
-            found[name] = [one for one in parts if one] or None
+            values[name] = [one for one in parts if one] or None
         else:
-            found[name] = text or None
-    return found
+            values[name] = text or None
+    return values
 
 
 def _unescaped(text: str) -> str:
@@ -214,27 +214,33 @@ def _unescaped(text: str) -> str:
 def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: People) -> MetadataEdited:
     loading.hold_own(unit.session, scope, kb_id)
     hold_base(unit, kb_id)
-    given = GivenValues(fields_of(unit.session, kb_id), people)
+    reader = GivenValues(fields_of(unit.session, kb_id), people)
     problems: list[tuple[int, str, str]] = []
     for name in table.columns:
         try:
             if name not in _OF_DOCUMENT:
-                given.field(name)
+                reader.field(name)
         except FieldRefused as error:
             problems.append((1, name, error.why))
     if problems:
         raise _refusal(problems)
-    changed, rows, seen = 0, iter(table.rows), set[str]()
+    changed, rows, document_ids = 0, iter(table.rows), set[str]()
     while some := list(islice(rows, _AT_ONCE)):
-        found = _documents(unit, scope, kb_id, table.columns, some, problems)
-        for line, document_id in sorted(found.items()):
-            if document_id in seen:
+        ids_by_line = _documents(unit, scope, kb_id, table.columns, some, problems)
+        for line, document_id in sorted(ids_by_line.items()):
+            if document_id in document_ids:
                 problems.append((line, "", "is about a document that an earlier line is about"))
-            seen.add(document_id)
-        layers = read_layers(unit.session, sorted(set(found.values())))
+            document_ids.add(document_id)
+        layers = read_layers(unit.session, sorted(set(ids_by_line.values())))
         for line, row in some:
-            if line in found:
-                _set_row(layers[found[line]], given, _given(given.fields, table.columns, row), line, problems)
+            if line in ids_by_line:
+                _set_row(
+                    layers[ids_by_line[line]],
+                    reader,
+                    _row_values(reader.fields, table.columns, row),
+                    line,
+                    problems,
+                )
         if len(problems) >= _MOST_PROBLEMS:
             break
         changed += sum(bool(one.changed) for one in layers.values())
@@ -246,18 +252,18 @@ def _apply(unit: Unit, scope: Scope, kb_id: str, table: MetadataTable, people: P
 
 def _set_row(
     layers: Layers,
-    given: GivenValues,
+    reader: GivenValues,
     row: Mapping[str, object],
     line: int,
     problems: list[tuple[int, str, str]],
 ) -> None:
     """Set what a row says differently: what stays the same keeps its origin."""
-    given = given.keeping(layers)
+    reader = reader.keeping(layers)
     for name, value in row.items():
         winning = layers.winning(name)
         before = () if winning is None else winning[1]
         try:
-            values = given.read_field(name, value)
+            values = reader.read_field(name, value)
         except FieldRefused as error:
             problems.append((line, name, error.why))
             continue
@@ -292,16 +298,16 @@ def _documents(
     either = Document.id.in_(set(by_id.values())) | Document.identity.in_(set(identities.values()))
     columns_of = (Document.id, Document.identity, Document.version)
     query = select(*columns_of).where(mine, either, readable(scope)).order_by(Document.version, Document.id)
-    held = unit.session.execute(query.with_for_update()).all()
+    documents = unit.session.execute(query.with_for_update()).all()
     # At a path, the newest version.
-    ids, at_path = {row.id for row in held}, {row.identity: row.id for row in held}
-    found: dict[int, str] = {}
-    for line, wanted, known, column in (
+    ids, at_path = {row.id for row in documents}, {row.identity: row.id for row in documents}
+    ids_by_line: dict[int, str] = {}
+    for line, reference, document_id, column in (
         *((line, one, one if one in ids else None, _ID) for line, one in by_id.items()),
         *((line, by_path[line], at_path.get(one), _PATH) for line, one in identities.items()),
     ):
-        if known is None:
-            problems.append((line, column, f"this knowledge base has no document '{wanted[:64]}'"))
+        if document_id is None:
+            problems.append((line, column, f"this knowledge base has no document '{reference[:64]}'"))
         else:
-            found[line] = known
-    return found
+            ids_by_line[line] = document_id
+    return ids_by_line

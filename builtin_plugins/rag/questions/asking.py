@@ -25,7 +25,7 @@ from builtin_plugins.rag.filters.binding import IN_PIPELINE, FilterSource, bound
 from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
-from builtin_plugins.rag.questions.conversing import kept, open_turn
+from builtin_plugins.rag.questions.conversing import open_turn, with_stored_turn
 from builtin_plugins.rag.questions.history import look_back
 from builtin_plugins.rag.questions.methods import METHODS, Method
 from builtin_plugins.rag.questions.overviews import QuestionShelf
@@ -64,35 +64,35 @@ async def complete(question: Question) -> None:
     """Replace a follow-up with the complete question, and report it. Raises Unavailable."""
     if not question.history:
         return
-    asked = question.text
+    original = question.text
     with question.trace.step("follow_up", "Understanding the question"):
-        whole, by = await _whole(question, asked)
-    told = {"turns": len(question.history), "question": whole, "rewritten_by": by}
-    question.trace.details.setdefault("conversation", {}).update(told)
+        whole, by = await _whole(question, original)
+    conversation = {"turns": len(question.history), "question": whole, "rewritten_by": by}
+    question.trace.details.setdefault("conversation", {}).update(conversation)
     question.request = question.request.model_copy(update={"question": whole})
 
 
-async def _whole(question: Question, asked: str) -> tuple[str, str | None]:
-    if not needs_subject(asked) and len(content_stems(asked)) >= _SELF_CONTAINED:
-        return asked, None
+async def _whole(question: Question, text: str) -> tuple[str, str | None]:
+    if not needs_subject(text) and len(content_stems(text)) >= _SELF_CONTAINED:
+        return text, None
     if await question.model.installed():
-        verdict = await question.model.judge("follow-up", _messages(question.history, asked), WholeQuestion)
+        verdict = await question.model.judge("follow-up", _messages(question.history, text), WholeQuestion)
         if verdict is not None:
-            return verdict.question, None if verdict.question == asked else "model"
-    made = make_whole(asked, [turn.question for turn in question.history])[:_LONGEST]
-    return (asked, None) if made == asked else (made, "rules")
+            return verdict.question, None if verdict.question == text else "model"
+    whole = make_whole(text, [turn.question for turn in question.history])[:_LONGEST]
+    return (text, None) if whole == text else (whole, "rules")
 
 
-def _messages(history: Sequence[EarlierTurn], asked: str) -> list[inference.ChatMessage]:
-    said = [
+def _messages(history: Sequence[EarlierTurn], text: str) -> list[inference.ChatMessage]:
+    turns = [
         f"Question: {_short(turn.question)}\nAnswer: {_short(without_citations(turn.answer))}"
         for turn in history
     ]
-    talk = "\n\n".join(said)
+    talk = "\n\n".join(turns)
     return [
         inference.ChatMessage("system", _RULES),
         inference.ChatMessage(
-            "user", f"<conversation>\n{talk}\n</conversation>\n\nNext question: {defused(asked)}"
+            "user", f"<conversation>\n{talk}\n</conversation>\n\nNext question: {defused(text)}"
         ),
     ]
 
@@ -118,12 +118,12 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
         await asyncio.gather(thinking, return_exceptions=True)
     written = draft_parts(question, ready) if isinstance(ready, Draft) else write(question, ready)
     async with aclosing(written):
-        async for one in written:
-            if isinstance(one, Draft):
-                _count(question, one)
-                yield Done(render(question, one), one.passages)
+        async for event in written:
+            if isinstance(event, Draft):
+                _count(question, event)
+                yield Done(render(question, event), event.passages)
             else:
-                yield one
+                yield event
 
 
 def _count(question: Question, written: Draft) -> None:
@@ -139,32 +139,32 @@ async def prepared(method: Method, question: Question) -> RetrievedPassages | Dr
     """
     if question.request.as_of is not None:
         await look_back(question, question.request.as_of)
-    if (known := await _overview(question)) is not None:
-        return known
+    if (overview := await _overview(question)) is not None:
+        return overview
     await complete(question)
     await limit_by_period(question)
     work = method.begin(question)
-    found = await work.retrieve(await work.plan())
-    return await work.check(found)
+    retrieved = await work.retrieve(await work.plan())
+    return await work.check(retrieved)
 
 
 async def _overview(question: Question) -> Draft | None:
     """The answer to a question about the documents themselves; None for any other. Raises Unavailable."""
     platform = question.platform
-    made = await platform.hooks.ask(
+    overview = await platform.hooks.ask(
         api.answer_overview, platform, question.text, partial(QuestionShelf, question)
     )
-    if made is None:
+    if overview is None:
         return None
-    question.trace.details["overview"] = made.kind
-    return Draft(made.text, [one.scored(1.0) for one in made.passages])
+    question.trace.details["overview"] = overview.kind
+    return Draft(overview.text, [one.scored(1.0) for one in overview.passages])
 
 
 AnySearch = TypeVar("AnySearch", bound=SearchRequest)
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedQuestion:
     """A question that the caller may ask, the method that will answer it, its turn in a conversation."""
 
     pipeline: Pipeline
@@ -175,7 +175,7 @@ class Asked:
 
 async def prepare(
     caller: Caller, pipeline_id: str, request: QueryRequest, history: Sequence[EarlierTurn] = ()
-) -> Asked:
+) -> PreparedQuestion:
     """Check method, pipeline and knowledge bases; `history` is what was said before, oldest first.
 
     A knowledge base that the caller may not see is skipped like a deleted one; mentioning it would reveal
@@ -197,7 +197,7 @@ async def prepare(
         history=history,
     )
     turn = await _open_turn(question, pipeline_id)
-    return Asked(pipeline, question, method, turn)
+    return PreparedQuestion(pipeline, question, method, turn)
 
 
 async def _open_turn(question: Question, pipeline_id: str) -> api.OpenTurn | None:
@@ -245,22 +245,24 @@ def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
     defaults = RetrievalConfig.model_validate(pipeline.retrieval_config).model_dump(
         include={"top_k", "hybrid"}, exclude_none=True
     )
-    said = request.model_dump(include={"top_k", "hybrid"}, exclude_unset=True, exclude_none=True)
-    return request.model_copy(update={**defaults, **said})
+    own_values = request.model_dump(include={"top_k", "hybrid"}, exclude_unset=True, exclude_none=True)
+    return request.model_copy(update={**defaults, **own_values})
 
 
-def stream(asked: Asked) -> AsyncGenerator[Event, None]:
+def stream(prepared_question: PreparedQuestion) -> AsyncGenerator[Event, None]:
     """The events of an answer: steps, sources, pieces of text, the whole. Closing the stream stops the model.
 
     A conversation's turn is stored before the last event.
     """
-    events = run(asked.method, asked.question)
-    return events if asked.turn is None else kept(asked.question.caller, asked.turn, events)
+    events = run(prepared_question.method, prepared_question.question)
+    if prepared_question.turn is None:
+        return events
+    return with_stored_turn(prepared_question.question.caller, prepared_question.turn, events)
 
 
-async def answer(asked: Asked) -> QueryAnswer:
+async def answer(prepared_question: PreparedQuestion) -> QueryAnswer:
     """The whole answer at once. Raises Unavailable when embedding or generation fails."""
-    async with aclosing(stream(asked)) as events:
+    async with aclosing(stream(prepared_question)) as events:
         async for event in events:
             if isinstance(event, Done):
                 return event.answer

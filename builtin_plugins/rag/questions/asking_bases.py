@@ -33,9 +33,9 @@ async def ask_bases(
     bases = [await loading.knowledge_base(caller, one) for one in dict.fromkeys(base_ids)]
     request = arguments_from_object(QueryRequest, {**options, "question": question})
     config = arguments_from_object(GenerationConfig, dict(generation))
-    found = FilterSource(request.metadata_filter)
-    documents = await bound(caller, [base.id for base in bases], found)
-    asked = Question(
+    source = FilterSource(request.metadata_filter)
+    documents = await bound(caller, [base.id for base in bases], source)
+    inquiry = Question(
         caller,
         bases,
         request,
@@ -44,7 +44,7 @@ async def ask_bases(
         config=config,
         history=turns_of(history),
     )
-    return _events(caller, run(caller.platform.resource(METHODS).named(request.method), asked))
+    return _events(caller, run(caller.platform.resource(METHODS).named(request.method), inquiry))
 
 
 async def _events(caller: Caller, events: AsyncGenerator[Event, None]) -> api.BaseAnswerEvents:

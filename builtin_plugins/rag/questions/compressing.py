@@ -26,35 +26,40 @@ def compressed(question: str, passages: Sequence[Passage]) -> list[Passage]:
 
     Each keeps at least its best sentence, so that citations mean the same passages as before.
     """
-    wanted = content_stems(question)
-    sentences = [one for at, passage in enumerate(passages) for one in _sentences(wanted, at, passage)]
+    terms = content_stems(question)
+    sentences = [one for at, passage in enumerate(passages) for one in _sentences(terms, at, passage)]
     room = min(MOST_CHARS, int(KEPT_SHARE * sum(len(passage.text) for passage in passages)))
-    kept: set[_Sentence] = set()
-    for one in [*_bests(sentences), *sorted(sentences, key=lambda one: (-one.overlap, one.passage))]:
-        if one not in kept and (len(one.text) <= room or one.passage not in {k.passage for k in kept}):
-            kept.add(one)
-            room -= len(one.text) + 1
-    return [_with(passage, [one for one in sentences if one in kept and one.passage == at])
-            for at, passage in enumerate(passages)]  # fmt: skip
+    selection: set[_Sentence] = set()
+    by_overlap = sorted(sentences, key=lambda one: (-one.overlap, one.passage))
+    for sentence in [*_bests(sentences), *by_overlap]:
+        if sentence not in selection and (
+            len(sentence.text) <= room or sentence.passage not in {k.passage for k in selection}
+        ):
+            selection.add(sentence)
+            room -= len(sentence.text) + 1
+    return [
+        _with(passage, [one for one in sentences if one in selection and one.passage == at])
+        for at, passage in enumerate(passages)
+    ]
 
 
-def _sentences(wanted: list[str], at: int, passage: Passage) -> list[_Sentence]:
-    made = []
+def _sentences(terms: list[str], at: int, passage: Passage) -> list[_Sentence]:
+    sentences = []
     for place, sentence in enumerate(split_sentences(passage.text, passage.language)):
         stems = content_stems(sentence.text)
-        overlap = sum(found_in(word, stems) for word in wanted) / len(wanted) if wanted else 0.0
-        made.append(_Sentence(at, place, sentence.text, overlap))
-    return made
+        overlap = sum(found_in(word, stems) for word in terms) / len(terms) if terms else 0.0
+        sentences.append(_Sentence(at, place, sentence.text, overlap))
+    return sentences
 
 
 def _bests(sentences: Sequence[_Sentence]) -> list[_Sentence]:
     """The best sentence of each passage."""
     best: dict[int, _Sentence] = {}
-    for one in sentences:
-        if one.passage not in best or one.overlap > best[one.passage].overlap:
-            best[one.passage] = one
+    for sentence in sentences:
+        if sentence.passage not in best or sentence.overlap > best[sentence.passage].overlap:
+            best[sentence.passage] = sentence
     return list(best.values())
 
 
-def _with(passage: Passage, kept: Sequence[_Sentence]) -> Passage:
-    return replace(passage, text="\n".join(one.text for one in kept)) if kept else passage
+def _with(passage: Passage, sentences: Sequence[_Sentence]) -> Passage:
+    return replace(passage, text="\n".join(one.text for one in sentences)) if sentences else passage

@@ -29,18 +29,18 @@ async def open_turn(
 
 def turns_of(history: Sequence[inference.ChatMessage]) -> list[EarlierTurn]:
     """Questions with the answers that follow them; unanswered ones are left out."""
-    found: list[EarlierTurn] = []
-    asked: str | None = None
+    turns: list[EarlierTurn] = []
+    question: str | None = None
     for message in history:
         if message.role == "user":
-            asked = message.content
-        elif message.role == "assistant" and asked is not None:
-            found.append(EarlierTurn(asked, message.content))
-            asked = None
-    return found
+            question = message.content
+        elif message.role == "assistant" and question is not None:
+            turns.append(EarlierTurn(question, message.content))
+            question = None
+    return turns
 
 
-async def kept(
+async def with_stored_turn(
     caller: Caller, turn: api.OpenTurn, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
     """Pass on the events; the turn is stored before the last of them, or dropped if that never comes."""

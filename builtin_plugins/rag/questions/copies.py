@@ -37,11 +37,11 @@ class _Comparison:
         self._rest = list(passages[MOST_COMPARED:])
         self._order = list(passages[:MOST_COMPARED])
         self._parts: dict[str, list[Passage]] = {}
-        for one in self._order:
-            if not one.tree_level:
-                self._parts.setdefault(one.document_id, []).append(one)
+        for passage in self._order:
+            if not passage.tree_level:
+                self._parts.setdefault(passage.document_id, []).append(passage)
         self._texts = {document: _whole(parts) for document, parts in self._parts.items()}
-        self._quoting = {one.document_id for one in self._order if has_quotes(one.text)}
+        self._quoting = {passage.document_id for passage in self._order if has_quotes(passage.text)}
 
     def different(self) -> list[Passage]:
         if len(self._parts) > 1:
@@ -82,18 +82,18 @@ class _Comparison:
             return []
         whole = [_bare(passage.chunk_id, passage.text)]
         is_quote = has_quotes(passage.text)
-        found = [
+        documents = [
             one
             for one in near
             if _has_in_order(self._texts[one], lines if is_quote or one in self._quoting else whole)
         ]
-        found = [one for one in found if named <= self._named(self._parts[one][0])]
-        return sorted(found, key=lambda one: self._order.index(self._parts[one][0]))
+        documents = [one for one in documents if named <= self._named(self._parts[one][0])]
+        return sorted(documents, key=lambda one: self._order.index(self._parts[one][0]))
 
     def _named(self, passage: Passage) -> frozenset[str]:
         """The words of the question that are in the name of a passage's document."""
         name = fold(passage.source)
-        return frozenset(one for word in words(self._question) if (one := fold(word)) in name)
+        return frozenset(term for word in words(self._question) if (term := fold(word)) in name)
 
     def _remove(self, passage: Passage) -> None:
         self._order.remove(passage)
@@ -108,11 +108,11 @@ class _Comparison:
 def _whole(parts: Iterable[Passage]) -> str:
     """The texts of a document's passages, in their order there; a line break is where one is missing."""
     text, before = "", None
-    for one in sorted(parts, key=lambda one: one.position):
-        is_next = before is not None and one.position == before.position + 1
-        known = max(0, before.char_end - one.char_start) if is_next and before is not None else 0
-        text += ("" if is_next else "\n") + _bare(one.chunk_id, one.text[known:])
-        before = one
+    for part in sorted(parts, key=lambda part: part.position):
+        is_next = before is not None and part.position == before.position + 1
+        overlap = max(0, before.char_end - part.char_start) if is_next and before is not None else 0
+        text += ("" if is_next else "\n") + _bare(part.chunk_id, part.text[overlap:])
+        before = part
     return text
 
 

@@ -76,13 +76,20 @@ async def _applied(
     answer: Sequence[api.RankedPassage],
 ) -> RetrievedPassages:
     among = None if scope.document_ids is None else frozenset(scope.document_ids)
-    known = {(item.document_id, item.chunk_id): item for item in retrieved.passages}
-    wanted = {(one.document_id, one.chunk_id): one for one in answer}
-    kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
-    missing = [one for place, one in wanted.items() if place not in known and _within(scope, among, one)]
+    passages_by_place = {(item.document_id, item.chunk_id): item for item in retrieved.passages}
+    ranked_by_place = {(one.document_id, one.chunk_id): one for one in answer}
+    passages = [
+        _rescored(item, ranked_by_place[place]) if place in ranked_by_place else item
+        for place, item in passages_by_place.items()
+    ]
+    missing = [
+        one
+        for place, one in ranked_by_place.items()
+        if place not in passages_by_place and _within(scope, among, one)
+    ]
     missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
     added = await _added(inquiry, retrieved, missing)
-    return retrieved.of(sorted([*kept, *added], key=lambda item: -item.score))
+    return retrieved.of(sorted([*passages, *added], key=lambda item: -item.score))
 
 
 def _within(scope: api.RankingScope, among: Set[str] | None, passage: api.RankedPassage) -> bool:
@@ -102,22 +109,22 @@ async def _added(
 ) -> list[Passage]:
     """The added passages with their texts and similarities to the question; deleted ones are left out."""
     platform, bases = inquiry.platform, {base.id: base for base in inquiry.bases}
-    documents = await named(platform, inquiry.documents.reader, {one.document_id for one in missing})
+    documents = await named(platform, inquiry.documents.reader, {passage.document_id for passage in missing})
     points: list[tuple[api.RankedPassage, StoredPoint]] = []
-    for one in missing:
-        place = documents.get(one.document_id)
-        if place is not None and place.knowledge_base_id == one.knowledge_base_id:
-            point = await _point(platform, bases[one.knowledge_base_id].collection, one)
-            points += [(one, point)] if point is not None else []
+    for passage in missing:
+        place = documents.get(passage.document_id)
+        if place is not None and place.knowledge_base_id == passage.knowledge_base_id:
+            point = await _point(platform, bases[passage.knowledge_base_id].collection, passage)
+            points += [(passage, point)] if point is not None else []
     if not points:
         return []
     model = next(iter(bases.values())).embedding_model
     texts = [searched_text(point.text, point.payload) for _, point in points]
-    made = await embed(platform, model, texts, "passage")
-    cosines = (made.vectors @ retrieved.question.vectors[0]).tolist()
+    embedded = await embed(platform, model, texts, "passage")
+    cosines = (embedded.vectors @ retrieved.question.vectors[0]).tolist()
     return [
-        _ranked(one, point, documents[one.document_id], retrieved.question.similarity(cosine))
-        for (one, point), cosine in zip(points, cosines, strict=True)
+        _ranked(passage, point, documents[passage.document_id], retrieved.question.similarity(cosine))
+        for (passage, point), cosine in zip(points, cosines, strict=True)
     ]
 
 

@@ -44,7 +44,7 @@ async def look_back(inquiry: Inquiry, moment: datetime) -> None:
 
 def gaps_at(session: Session, moment: datetime, documents: BoundFilter) -> int:
     """How many documents may have had a version at a time that is kept no longer."""
-    kept = (
+    gaps = (
         select(Document.identity)
         .where(Document.knowledge_base_id.in_(documents.conditions), Document.identity.is_not(None))
         .where(Document.completed_at.is_not(None), readable(documents.reader))
@@ -52,4 +52,4 @@ def gaps_at(session: Session, moment: datetime, documents: BoundFilter) -> int:
         .having(func.min(Document.version) > 1, func.min(Document.completed_at) > moment)
         .subquery()
     )
-    return session.scalar(select(func.count()).select_from(kept)) or 0
+    return session.scalar(select(func.count()).select_from(gaps)) or 0

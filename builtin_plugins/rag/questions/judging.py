@@ -125,7 +125,7 @@ def without_orders(text: str) -> str:
     """The text without sentences that tell the model how to grade, classify or answer."""
     if not _gives_order(text):
         return text
-    return _SENTENCE.sub(lambda found: "" if _gives_order(found.group()) else found.group(), text)
+    return _SENTENCE.sub(lambda match: "" if _gives_order(match.group()) else match.group(), text)
 
 
 def _gives_order(text: str) -> bool:

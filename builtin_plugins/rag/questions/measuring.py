@@ -38,14 +38,14 @@ async def ask_measured(
     request = arguments_from_object(QueryRequest, sent)
     documents = await bound(caller, [base.id], FilterSource(request.metadata_filter))
     question = Question(caller, [base], request, documents, requests_hybrid=True)
-    found: RetrievedPassages | Draft | None = None
+    outcome: RetrievedPassages | Draft | None = None
     try:
-        found = await prepared(caller.platform.resource(METHODS).named(request.method), question)
-        written = found if isinstance(found, Draft) else await draft(question, found)
+        outcome = await prepared(caller.platform.resource(METHODS).named(request.method), question)
+        written = outcome if isinstance(outcome, Draft) else await draft(question, outcome)
     except Unavailable as error:
-        failed = _measured(question, found, Draft("", []), failed=str(error.detail))
+        failed = _measured(question, outcome, Draft("", []), failed=str(error.detail))
         return replace(failed, unavailable=not isinstance(error, AnswerFailed))
-    return _measured(question, found, written)
+    return _measured(question, outcome, written)
 
 
 def _measured(

@@ -46,7 +46,7 @@ def kind_of(text: str) -> api.QuestionKind:
     return "simple" if count < 5 else "moderate" if count < 10 else "complex"
 
 
-class _Seen:
+class _SearchRecord:
     """What the searches for a question have found: it can be answered from nothing else."""
 
     def __init__(self) -> None:
@@ -58,12 +58,12 @@ class _Seen:
     def note(self, retrieved: RetrievedPassages) -> RetrievedPassages:
         """Keep in mind what was found."""
         self.last = retrieved
-        for one in (*retrieved.first, *retrieved.passages):
-            self._all.add(one)
-            self._latest[one.chunk_id] = one
+        for passage in (*retrieved.first, *retrieved.passages):
+            self._all.add(passage)
+            self._latest[passage.chunk_id] = passage
         return retrieved
 
-    def known(self, passages: Sequence[Passage]) -> list[Passage]:
+    def originals(self, passages: Sequence[Passage]) -> list[Passage]:
         """Those that were found, each once and unchanged."""
         own = (one if one in self._all else self._latest.get(one.chunk_id) for one in passages)
         return list({one.chunk_id: one for one in own if one is not None}.values())
@@ -104,11 +104,11 @@ class _Limit:
 class MethodRun:
     """A method at work on one question."""
 
-    def __init__(self, method: Method, question: Question, seen: _Seen | None = None) -> None:
+    def __init__(self, method: Method, question: Question, record: _SearchRecord | None = None) -> None:
         self._method = method
         self._question = question
         self._limit = _Limit()
-        self._work = _Work(method.name, question, seen or _Seen(), self._limit)
+        self._work = _Work(method.name, question, record or _SearchRecord(), self._limit)
 
     async def plan(self) -> api.SearchPlan:
         """What to search for."""
@@ -156,60 +156,60 @@ class MethodRun:
             raise MethodFailed(f"{whose} failed; the server's log says why") from None
 
 
-async def _as_plan(made: api.SearchPlan) -> api.SearchPlan:
-    if not isinstance(made, api.SearchPlan):
-        raise TypeError(f"a plan must be a SearchPlan, not {type(made).__name__}")
-    return made
+async def _as_plan(plan: api.SearchPlan) -> api.SearchPlan:
+    if not isinstance(plan, api.SearchPlan):
+        raise TypeError(f"a plan must be a SearchPlan, not {type(plan).__name__}")
+    return plan
 
 
 class _Work:
     """`api.QuestionWork` for one method and one question."""
 
-    def __init__(self, name: str, question: Question, seen: _Seen, limit: _Limit) -> None:
+    def __init__(self, name: str, question: Question, record: _SearchRecord, limit: _Limit) -> None:
         self.caller = question.caller
         self.details = question.trace.details
         self._name = name
-        self._asked = question
-        self._seen = seen
+        self._question = question
+        self._record = record
         self._limit = limit
 
     @property
     def question(self) -> str:
-        return self._asked.text
+        return self._question.text
 
     @property
     def kind(self) -> api.QuestionKind:
-        return kind_of(self._asked.text)
+        return kind_of(self._question.text)
 
     @property
     def top_k(self) -> int:
-        return self._asked.request.top_k
+        return self._question.request.top_k
 
     @property
     def options(self) -> api.AskConfiguration:
-        request = self._asked.request
+        request = self._question.request
         values = {name: getattr(request, name) for name in _OPTIONS}
-        return api.AskConfiguration(request.method, **{**values, "hybrid": self._asked.hybrid})
+        return api.AskConfiguration(request.method, **{**values, "hybrid": self._question.hybrid})
 
     @property
     def chosen_options(self) -> Set[str]:
-        return self._asked.request.model_fields_set & set(_OPTIONS)
+        return self._question.request.model_fields_set & set(_OPTIONS)
 
     def choose(self, **options: Any) -> api.AskConfiguration:
         unknown = options.keys() - set(_OPTIONS)
         if unknown:
             raise TypeError(f"a method can't choose {', '.join(sorted(unknown))}")
-        if self._asked.platform.resource(RERANKER) is None and "rerank" not in self.chosen_options:
+        if self._question.platform.resource(RERANKER) is None and "rerank" not in self.chosen_options:
             options.pop("rerank", None)
-        self._asked.request = self._asked.request.model_copy(update=options)
+        self._question.request = self._question.request.model_copy(update=options)
         return self.options
 
     async def search(self, plan: api.SearchPlan) -> RetrievedPassages:
         with self._limit.paused():
-            return self._seen.note(await find(self._asked, plan))
+            return self._record.note(await find(self._question, plan))
 
     async def has_model(self) -> bool:
-        return await self._asked.model.installed()
+        return await self._question.model.installed()
 
     async def write(self, instruction: str, text: str, *, max_tokens: int = 400) -> str | None:
         messages = (
@@ -217,7 +217,7 @@ class _Work:
             inference.ChatMessage("user", defused(text)),
         )
         with self._limit.paused():
-            return await self._asked.model.write(self._name, messages, max_tokens)
+            return await self._question.model.write(self._name, messages, max_tokens)
 
     async def judge(
         self,
@@ -231,26 +231,26 @@ class _Work:
     ) -> AnyVerdict | None:
         messages = verdict_messages(instruction, text, passages, draft=None if draft is None else draft.text)
         with self._limit.paused():
-            return await self._asked.model.judge(self._name, messages, verdict, keep=keep)
+            return await self._question.model.judge(self._name, messages, verdict, keep=keep)
 
     async def draft(self, passages: Sequence[Passage]) -> Draft:
         own = await self.chosen(passages)
         with self._limit.paused():
-            made = await draft(self._asked, own)
-        self._seen.drafts.append(made)
-        return made
+            result = await draft(self._question, own)
+        self._record.drafts.append(result)
+        return result
 
     def lacks(self) -> str | None:
-        budget = self._asked.budget
+        budget = self._question.budget
         return budget.lacks(0, budget.answer_tokens(0), keep=0)
 
     async def support(self, passages: Sequence[Passage]) -> api.Support | None:
         own = await self.chosen(passages)
         with self._limit.paused():
-            return await support(self._asked, own)
+            return await support(self._question, own)
 
     async def measured(self) -> api.MeasuredChoice | None:
-        spec, platform, bases = api.choose_measured, self._asked.platform, self._asked.bases
+        spec, platform, bases = api.choose_measured, self._question.platform, self._question.bases
         if len(bases) != 1 or not platform.hooks.implementations(spec):
             return None
         base, kind = bases[0].id, self.kind
@@ -261,40 +261,42 @@ class _Work:
         )
 
     def by(self, method: str) -> api.MethodPhases | None:
-        other = self._asked.platform.resource(METHODS).get(method)
-        return None if other is None else _Delegated(MethodRun(other, self._asked, self._seen), self._limit)
+        other = self._question.platform.resource(METHODS).get(method)
+        return (
+            None if other is None else _Delegated(MethodRun(other, self._question, self._record), self._limit)
+        )
 
     def keywords(self) -> str:
-        text = self._asked.text
-        wanted = set(content_stems(text))
-        return " ".join(word for word in words(text) if stem(word) in wanted) or text
+        text = self._question.text
+        stems = set(content_stems(text))
+        return " ".join(word for word in words(text) if stem(word) in stems) or text
 
     def step(self, name: str, message: str) -> AbstractContextManager[None]:
-        return self._asked.trace.step(name, message)
+        return self._question.trace.step(name, message)
 
     def degrade(self, note: str) -> None:
-        self._asked.trace.degrade(f"{self._name}: {note}")
+        self._question.trace.degrade(f"{self._name}: {note}")
 
     def fall_back(self, note: str) -> None:
         self.degrade(note)
-        if self._asked.method == self._name:
-            self._asked.method = STANDARD.name
+        if self._question.method == self._name:
+            self._question.method = STANDARD.name
 
-    async def chosen(self, made: Sequence[Passage]) -> RetrievedPassages:
+    async def chosen(self, choice: Sequence[Passage]) -> RetrievedPassages:
         """The plugin's choice; passages that it was never given are dropped."""
-        passages, last = self._seen.known(made), self._seen.last
+        passages, last = self._record.originals(choice), self._record.last
         if last is None:
             return (await self.search(api.SearchPlan(self.question))).of([])
-        if isinstance(made, RetrievedPassages):
-            return replace(made, passages=passages, first=self._seen.known(made.first))
+        if isinstance(choice, RetrievedPassages):
+            return replace(choice, passages=passages, first=self._record.originals(choice.first))
         return last.of(passages)
 
-    async def accepted(self, made: Sequence[Passage] | Draft) -> RetrievedPassages | Draft:
+    async def accepted(self, choice: Sequence[Passage] | Draft) -> RetrievedPassages | Draft:
         """The plugin's choice, or its draft; one that it wrote itself has no other sources either."""
-        if not isinstance(made, Draft):
-            return await self.chosen(made)
-        own = any(made is one for one in self._seen.drafts)
-        return made if own else replace(made, passages=self._seen.known(made.passages))
+        if not isinstance(choice, Draft):
+            return await self.chosen(choice)
+        own = any(choice is one for one in self._record.drafts)
+        return choice if own else replace(choice, passages=self._record.originals(choice.passages))
 
 
 class _Delegated:
@@ -356,16 +358,16 @@ class Methods:
 
     def get(self, name: str) -> Method | None:
         """The method of this name, in lower case, if it is in service."""
-        found = self._methods.get(name)
-        return found if found is not None and self._serves(found) else None
+        method = self._methods.get(name)
+        return method if method is not None and self._serves(method) else None
 
     def named(self, name: str) -> Method:
         """The same. Raises Unprocessable with the list of names."""
-        found = self.get(name)
-        if found is None:
+        method = self.get(name)
+        if method is None:
             message = f"must be one of {', '.join(self.names)}"
             raise Unprocessable.field(("body", "method"), message, name)
-        return found
+        return method
 
 
 METHODS: ResourceKey[Methods] = ResourceKey("query methods")

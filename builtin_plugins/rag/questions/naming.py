@@ -50,13 +50,13 @@ def prefer_named(hits: Sequence[Hit], question: str) -> list[Hit]:
 
 def _shares(hits: Sequence[Hit], question: str) -> Mapping[str, float]:
     """How much of what the question names each document is about, 0 to 1; a word counts by its rarity."""
-    asked = frozenset(content_stems(with_plain_years(question)))
+    terms = frozenset(content_stems(with_plain_years(question)))
     subjects, texts = dict[str, frozenset[str]](), dict[str, str]()
     for hit in hits:
         group, subject = hit.point.group, subject_in(hit.point.payload)
         texts.setdefault(group, hit.point.text)
         if subject and group not in subjects:
-            subjects[group] = asked & {*content_stems(subject)}
+            subjects[group] = terms & {*content_stems(subject)}
     counts = Counter(word for names in subjects.values() for word in names)
     if not counts or len(texts) < 2:
         return {}

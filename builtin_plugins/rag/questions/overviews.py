@@ -65,8 +65,8 @@ class QuestionShelf:
             points, _ = await vectors.points(base.earlier_collection, document.document_id, limit, 0)
         version = CitedVersion(document.version, document.sha256, document.uploaded_at)
         passages = [passage_of(one, base.id, document.name, 1.0, 0.0, version=version) for one in points]
-        asked = asked_words(question.text, await question.language())
-        return await in_thread(question.platform, quotable, asked, passages)
+        question_words = asked_words(question.text, await question.language())
+        return await in_thread(question.platform, quotable, question_words, passages)
 
     def _has_answered(self) -> ColumnElement[bool]:
         """Whether a version answers, or, as of an earlier time, once did."""

@@ -49,10 +49,10 @@ async def limit_by_period(inquiry: Inquiry) -> None:
     period = await asyncio.to_thread(period_in, request.question, today)
     if period is None:
         return
-    made = await database.read(_bound, inquiry, dated, period)
-    if made is None:
+    limits = await database.read(_bound, inquiry, dated, period)
+    if limits is None:
         return
-    documents, item, date_fields = made
+    documents, item, date_fields = limits
     otherwise = inquiry.documents
     inquiry.documents = otherwise.narrowed(documents)
     inquiry.period = LimitingPeriod(period, inquiry.documents, otherwise, item, date_fields)
@@ -74,7 +74,7 @@ def _bound(
         FilterSource(parse_filter(filters[field], ()), fields_gone=True, base_ids=frozenset(ids))
         for field, ids in by_field.items()
     ]
-    shown = list(filters.values())
+    variants = list(filters.values())
     item = PeriodItem(
         kind=period.kind,
         newest=period.newest,
@@ -82,7 +82,7 @@ def _bound(
         first=period.start,
         before=period.end,
         label=label_of(period),
-        filter=shown[0] if all(one == shown[0] for one in shown) else None,
+        filter=variants[0] if all(one == variants[0] for one in variants) else None,
     )
     documents = bind(session, inquiry.documents.reader, [base.id for base in inquiry.bases], sources)
     return documents, item, [one for one in by_field if one]
@@ -90,15 +90,15 @@ def _bound(
 
 def _with_validity(session: Session, documents: BoundFilter) -> set[str]:
     """The knowledge bases where some document that may be read says when it applies."""
-    found = set[str]()
+    base_ids = set[str]()
     for base_id in documents.conditions:
         for field in (VALID_FROM, VALID_UNTIL):
             mine = (MetadataValue.knowledge_base_id == base_id) & (MetadataValue.field == field)
             if base_id in documents.guarded:
                 mine &= MetadataValue.document_id.in_(documents.readable_in(base_id))
             if session.scalar(select(MetadataValue.document_id).where(mine).limit(1)) is not None:
-                found.add(base_id)
-    return found
+                base_ids.add(base_id)
+    return base_ids
 
 
 Search = Callable[[], Awaitable[RetrievedPassages]]
@@ -108,17 +108,17 @@ async def within_period(inquiry: Inquiry, search: Search) -> RetrievedPassages:
     """What a search finds in the period, of the newest documents if these are meant; if that answers nothing
     and all documents do, what it finds in these, which is noted. `search` looks in the inquiry's documents.
     """
-    found, limiting = await search(), inquiry.period
+    retrieved, limiting = await search(), inquiry.period
     if limiting is None or inquiry.documents is not limiting.documents:
-        return found
-    answering = await _answering(inquiry, found, limiting)
+        return retrieved
+    answering = await _answering(inquiry, retrieved, limiting)
     if answering is not None:
         return await _of_newest(inquiry, answering, limiting) if limiting.period.newest else answering
     inquiry.documents = limiting.otherwise
     answering = await _answering(inquiry, await search(), limiting)
     if answering is None:
         inquiry.documents = limiting.documents
-        return found
+        return retrieved
     limiting.item.applied = False
     inquiry.trace.details["period"] = limiting.item.model_dump(mode="json")
     inquiry.trace.degrade(f"period: no answer in {limiting.item.label}; all documents were searched")
@@ -126,44 +126,46 @@ async def within_period(inquiry: Inquiry, search: Search) -> RetrievedPassages:
 
 
 async def _answering(
-    inquiry: Inquiry, found: RetrievedPassages, limiting: LimitingPeriod
+    inquiry: Inquiry, retrieved: RetrievedPassages, limiting: LimitingPeriod
 ) -> RetrievedPassages | None:
     """The passages, if they answer the question; if they do without the words of its period, those of
     documents with a date, which need not name the year themselves. None if they don't answer it.
     """
-    if found.passages and await is_supported(inquiry, _judged(found)):
-        return found
-    said = limiting.period.words
-    days = await days_of(inquiry, found.passages, (VALID_UNTIL, *limiting.date_fields)) if said else {}
-    dated = replace(found, passages=[one for one in found.passages if one.document_id in days], first=())
-    if said is None or not dated.passages:
+    if retrieved.passages and await is_supported(inquiry, _judged(retrieved)):
+        return retrieved
+    words = limiting.period.words
+    days = await days_of(inquiry, retrieved.passages, (VALID_UNTIL, *limiting.date_fields)) if words else {}
+    dated = replace(
+        retrieved, passages=[one for one in retrieved.passages if one.document_id in days], first=()
+    )
+    if words is None or not dated.passages:
         return None
-    inquiry.matched = inquiry.request.question.replace(said, " ", 1)
+    inquiry.matched = inquiry.request.question.replace(words, " ", 1)
     if await is_supported(inquiry, _judged(dated)):
         return dated
     inquiry.matched = None
     return None
 
 
-def _judged(found: RetrievedPassages) -> RetrievedPassages:
-    return replace(found, first=found.judged)
+def _judged(retrieved: RetrievedPassages) -> RetrievedPassages:
+    return replace(retrieved, first=retrieved.judged)
 
 
 async def _of_newest(
-    inquiry: Inquiry, found: RetrievedPassages, limiting: LimitingPeriod
+    inquiry: Inquiry, retrieved: RetrievedPassages, limiting: LimitingPeriod
 ) -> RetrievedPassages:
     """Without the passages of older documents, where a newer one answers, too."""
-    days = await days_of(inquiry, found.passages, limiting.date_fields)
-    best = max(one.score for one in found.passages)
-    contending = {days[one.document_id] for one in found.passages if _contends(one, best, days)}
+    days = await days_of(inquiry, retrieved.passages, limiting.date_fields)
+    best = max(one.score for one in retrieved.passages)
+    contending = {days[one.document_id] for one in retrieved.passages if _contends(one, best, days)}
     for newest in sorted(contending, reverse=True)[:_MOST_TRIES]:
-        kept = [one for one in found.passages if days.get(one.document_id, newest) >= newest]
-        if len(kept) == len(found.passages):
-            return found
-        left = replace(found, passages=kept, first=())
+        passages = [one for one in retrieved.passages if days.get(one.document_id, newest) >= newest]
+        if len(passages) == len(retrieved.passages):
+            return retrieved
+        left = replace(retrieved, passages=passages, first=())
         if await is_supported(inquiry, _judged(left)):
             return left
-    return found
+    return retrieved
 
 
 def _contends(passage: Passage, best: float, days: Mapping[str, float]) -> bool:
@@ -174,8 +176,8 @@ async def days_of(
     inquiry: Inquiry, passages: Sequence[Passage], date_fields: Sequence[str]
 ) -> Mapping[str, float]:
     """The date of each passage's document, in seconds since 1970: from when it applies, else its own."""
-    wanted = {"documents": list({one.document_id for one in passages}), "fields": [VALID_FROM, *date_fields]}
-    rows = await inquiry.platform.database.read(_DATES.all, wanted)
+    binds = {"documents": list({one.document_id for one in passages}), "fields": [VALID_FROM, *date_fields]}
+    rows = await inquiry.platform.database.read(_DATES.all, binds)
     days: dict[str, float] = {}
     for row in sorted(rows, key=lambda row: row["field"] == VALID_FROM):
         if row["number"] is not None:

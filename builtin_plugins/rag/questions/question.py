@@ -77,17 +77,17 @@ class Budget:
     @property
     def step_seconds(self) -> float:
         """How long a preparatory call may take; half of the question's time is kept for the answer."""
-        kept = self._settings.question_seconds / 2
-        return max(0.0, min(self._settings.step_seconds, self.seconds_left - kept))
+        reserve = self._settings.question_seconds / 2
+        return max(0.0, min(self._settings.step_seconds, self.seconds_left - reserve))
 
     def lacks(self, prompt_chars: int, tokens: int, *, keep: int = 1) -> str | None:
         """What a further call would exceed with `keep` calls reserved for the answer; None if nothing."""
         settings = self._settings
-        wanted = prompt_chars // _CHARS_OF_A_TOKEN + tokens
-        kept = (settings.answer_chars // _CHARS_OF_A_TOKEN + self._answer_tokens) if keep else 0
+        call_tokens = prompt_chars // _CHARS_OF_A_TOKEN + tokens
+        reserve = (settings.answer_chars // _CHARS_OF_A_TOKEN + self._answer_tokens) if keep else 0
         if self.calls + 1 + keep > settings.question_model_calls:
             return plural(settings.question_model_calls, "model call")
-        if self._estimated + wanted + kept > settings.question_tokens:
+        if self._estimated + call_tokens + reserve > settings.question_tokens:
             return f"{settings.question_tokens} tokens"
         if self.seconds_left < settings.question_seconds / 2:
             return f"half of {plural(settings.question_seconds, 'second')}"
@@ -210,16 +210,16 @@ class Model:
         Raises Unavailable when the runtime fails.
         """
         form, rules = _form_of(verdict)
-        asked = [inference.ChatMessage("system", f"{messages[0].content}\n{rules}"), *messages[1:]]
+        prompt = [inference.ChatMessage("system", f"{messages[0].content}\n{rules}"), *messages[1:]]
         tokens = self._platform.settings_of(RagSettings).verdict_tokens
         for _ in range(2):
-            text = await self.write(what, asked, tokens, options={"response_format": form}, keep=keep)
+            text = await self.write(what, prompt, tokens, options={"response_format": form}, keep=keep)
             if text is None:
                 return None
             try:
                 return verdict.model_validate_json(text.strip(), strict=True)
             except ValidationError:
-                asked += [
+                prompt += [
                     inference.ChatMessage("assistant", text[:_SHOWN_AGAIN]),
                     inference.ChatMessage("user", f"That was not the JSON object asked for. {rules}"),
                 ]
@@ -368,10 +368,10 @@ class Inquiry:
 
     async def language(self) -> str | None:
         """The question's language as an ISO 639 code; None if it can't be detected."""
-        asked = self.request.question
-        if asked not in self.languages:
-            self.languages[asked] = await language_of(self.platform, asked)
-        return self.languages[asked]
+        text = self.request.question
+        if text not in self.languages:
+            self.languages[text] = await language_of(self.platform, text)
+        return self.languages[text]
 
     def paused(self) -> AbstractContextManager[None]:
         """Wraps a search, whose time does not count against a budget."""

@@ -69,12 +69,12 @@ class RerankServer:
         """See `Reranker.scores`."""
         documents = [text[:_MOST_CHARS] for text in texts]
         try:
-            found = await self._scores(question, documents)
+            scores = await self._scores(question, documents)
         except (OutgoingError, ValueError) as error:
             self.problem = str(error)
             raise RerankFailed(self.problem) from error
         self.problem = None
-        return found
+        return scores
 
     async def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
         if not self._is_tei:
@@ -84,9 +84,9 @@ class RerankServer:
                 return _read(status, raw, len(texts))
         self._is_tei = False  # until it answers as one: another server may have its address by now
         parts = [texts[at : at + _TEI_BATCH] for at in range(0, len(texts), _TEI_BATCH)]
-        found = [score for part in parts for score in await self._of_tei(question, part)]
+        scores = [score for part in parts for score in await self._of_tei(question, part)]
         self._is_tei = True
-        return found
+        return scores
 
     async def _of_tei(self, question: str, texts: Sequence[str]) -> list[float]:
         status, raw = await self._ask("/rerank", {"query": question, "texts": texts, "truncate": True})
@@ -119,14 +119,14 @@ class CrossEncoderFolder:
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._scored, pairs)
         try:
             async with asyncio.timeout(self._seconds if self._model is not None else None):
-                found = await work
+                scores = await work
         except TimeoutError:
             raise RerankFailed(f"it took longer than {self._seconds} s") from None
         except Exception as error:  # boundary: a library that reads third-party files
             self.problem = f"{self._folder} can't be used: {error}"
             raise RerankFailed(self.problem) from error
         self.problem = None
-        return found
+        return scores
 
     def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         if self._model is None:
@@ -167,8 +167,8 @@ def _read(status: int, raw: bytes, count: int) -> list[float]:
     if status != 200:
         raise ValueError(f"it answered with status {status}")
     try:
-        found = json.loads(raw)
-        results = _Results.model_validate({"results": found} if isinstance(found, list) else found).results
+        data = json.loads(raw)
+        results = _Results.model_validate({"results": data} if isinstance(data, list) else data).results
     except (ValidationError, ValueError, RecursionError):
         raise ValueError("its answer is not a list of results") from None
     scores = {one.index: one.relevance_score for one in results}

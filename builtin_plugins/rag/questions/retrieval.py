@@ -42,9 +42,9 @@ from kernel.sdk.storage import Among, Ids
 
 
 async def merged(
-    platform: Platform, rankings: Sequence[BaseHits], question: str, asked: Embedded, k: int, *, hybrid: bool
+    platform: Platform, rankings: Sequence[BaseHits], question: str, aim: Embedded, k: int, *, hybrid: bool
 ) -> list[Hit]:
-    """The `k` best of all; `asked` is the question, embedded by the first knowledge base's model.
+    """The `k` best of all; `aim` is the question, embedded by the first knowledge base's model.
 
     Dense scores are similarities on that model's scale.
 
@@ -52,18 +52,18 @@ async def merged(
     """
     model = rankings[0].base.embedding_model
     hits: list[Hit] = []
-    for one in rankings:
-        own = list(one.hits)
-        hits += own if one.base.embedding_model == model else await by_model(platform, model, asked, own)
+    for ranking in rankings:
+        own = list(ranking.hits)
+        hits += own if ranking.base.embedding_model == model else await by_model(platform, model, aim, own)
     if hybrid and len(rankings) == 1:
         return hits[:k]
-    return _ranked(hits, asked, hybrid_weight(question, asked.meaning) if hybrid else None)[:k]
+    return _ranked(hits, aim, hybrid_weight(question, aim.meaning) if hybrid else None)[:k]
 
 
-async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits with their cosines to `asked`, embedded again by `model`."""
+async def by_model(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines to `question`, embedded again by `model`."""
     texts = [searched_text(hit.point.text, hit.point.payload) for hit in hits]
-    return await with_cosines(platform, model, asked, hits, texts)
+    return await with_cosines(platform, model, question, hits, texts)
 
 
 async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
@@ -76,13 +76,13 @@ async def as_asked(platform: Platform, model: str, question: Embedded, hits: Seq
     return [next(again) if hit.asked is None else replace(hit, cosine=hit.asked) for hit in hits]
 
 
-def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:
+def _ranked(hits: Sequence[Hit], question: Embedded, weight: float | None) -> list[Hit]:
     """Rank by similarity; with a `weight`, by hybrid score relative to the best."""
-    best = max((asked.similarity(hit.cosine) for hit in hits), default=0.0)
+    best = max((question.similarity(hit.cosine) for hit in hits), default=0.0)
     best = best if best > 0.0 else 1.0
 
     def score(hit: Hit) -> float:
-        similarity = max(0.0, asked.similarity(hit.cosine))
+        similarity = max(0.0, question.similarity(hit.cosine))
         if weight is None:
             return similarity
         return weight * similarity / best + (1.0 - weight) * (hit.words or 0.0)
@@ -137,15 +137,15 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     so many more passages. Raises Unavailable when embedding fails.
     """
     looked = sought.top_k
-    found = await _current(platform, bases, sought)
-    different = without_copies(found.passages, sought.text)
-    while len(different) < min(sought.top_k, len(found.passages)) and looked == len(found.passages):
+    retrieved = await _current(platform, bases, sought)
+    different = without_copies(retrieved.passages, sought.text)
+    while len(different) < min(sought.top_k, len(retrieved.passages)) and looked == len(retrieved.passages):
         looked *= _MORE
-        found = await _current(platform, bases, replace(sought, top_k=looked))
-        different = without_copies(found.passages, sought.text)
+        retrieved = await _current(platform, bases, replace(sought, top_k=looked))
+        different = without_copies(retrieved.passages, sought.text)
         if looked > MOST_COMPARED:
             break
-    return replace(found, passages=different[: sought.top_k])
+    return replace(retrieved, passages=different[: sought.top_k])
 
 
 async def _current(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
@@ -163,8 +163,8 @@ async def _question_vector(platform: Platform, model: str, sought: Sought) -> Em
     embedding = embed(platform, model, [with_plain_years(sought.text)], "query")
     if not sought.hybrid or sought.language is None:
         return await embedding
-    found, language = await asyncio.gather(embedding, sought.language())
-    return found if found.languages is None else replace(found, meaning=found.share_in(language))
+    embedded, language = await asyncio.gather(embedding, sought.language())
+    return embedded if embedded.languages is None else replace(embedded, meaning=embedded.share_in(language))
 
 
 async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:
@@ -173,9 +173,9 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
     columns = (KnowledgeBase.id, KnowledgeBase.embedding_model, KnowledgeBase.revision)
     query = select(*columns).where(KnowledgeBase.id.in_(ids))
     rows = await platform.database.read(lambda session: session.execute(query).all())
-    known, changed = {row.id: row for row in rows}, False
+    rows_by_id, changed = {row.id: row for row in rows}, False
     for base in bases:
-        row = known.get(base.id)
+        row = rows_by_id.get(base.id)
         if row is not None and row.revision != base.revision:
             base.embedding_model, base.revision, changed = row.embedding_model, row.revision, True
     return changed
@@ -183,10 +183,10 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
 
 async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
     models = list(dict.fromkeys(base.embedding_model for base in bases))
-    asked = {model: await _question_vector(platform, model, sought) for model in models}
-    aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
+    questions = {model: await _question_vector(platform, model, sought) for model in models}
+    aims = {model: await _aim(platform, model, questions[model], sought.imagined) for model in models}
     model = models[0]
-    question = asked[model]
+    question = questions[model]
     if sought.question not in (None, sought.text):
         question = await embed(platform, model, [with_plain_years(sought.question)], "query")
     aimed_elsewhere = question is not aims[model]
@@ -213,11 +213,11 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if not sought.earlier:
         by_words = await unread_passages(platform, bases, sought.text, sought.documents)
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
-    found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
+    rankings = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     if sought.earlier:
         by_words = await replaced_passages(platform, bases, sought.text, sought.documents)
-    found += await with_meaning(platform, sought.text, by_words, found, aims)
-    hits = await merged(platform, found, sought.text, aims[model], depth, hybrid=sought.hybrid)
+    rankings += await with_meaning(platform, sought.text, by_words, rankings, aims)
+    hits = await merged(platform, rankings, sought.text, aims[model], depth, hybrid=sought.hybrid)
     if sought.hybrid:
         hits = prefer_named(hits, sought.text)[: sought.top_k]
     if aimed_elsewhere:
@@ -225,16 +225,16 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     return await _ranked_rows(platform, hits, question, sought.documents.reader)
 
 
-async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
+async def _aim(platform: Platform, model: str, question: Embedded, imagined: str | None) -> Embedded:
     """The vector to search with: the question's, or halfway to the imagined passage's."""
     import numpy as np
 
     if imagined is None:
-        return asked
-    made = await embed(platform, model, [imagined], "passage")
-    between = asked.vectors[0] + made.vectors[0]
+        return question
+    imagined_passage = await embed(platform, model, [imagined], "passage")
+    between = question.vectors[0] + imagined_passage.vectors[0]
     length = float(np.linalg.norm(between)) or 1.0
-    return replace(asked, vectors=(between / length).astype(np.float32).reshape(1, -1))
+    return replace(question, vectors=(between / length).astype(np.float32).reshape(1, -1))
 
 
 async def _search(platform: Platform, base: KnowledgeBase, collection: str, query: Query) -> list[Hit]:
@@ -251,8 +251,10 @@ async def _ranked_rows(
     left out.
     """
     documents = await named(platform, reader, {hit.point.group for hit in hits})
-    kept = [hit for hit in hits if hit.point.group in documents]
-    return RetrievedPassages([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
+    readable_hits = [hit for hit in hits if hit.point.group in documents]
+    return RetrievedPassages(
+        [_of_hit(hit, documents[hit.point.group], question) for hit in readable_hits], question
+    )
 
 
 class DocumentName(NamedTuple):
@@ -312,8 +314,8 @@ async def _wide(platform: Platform, item: Passage) -> Passage:
     )
     if not any(row.id == item.chunk_id for row in rows):
         base_id = item.knowledge_base_id or ""
-        kept = reading_collection(base_id) if item.being_read else earlier_collection(base_id)
-        rows, _ = await platform.resource(VECTORS).points(kept, item.document_id, count, first)
+        collection = reading_collection(base_id) if item.being_read else earlier_collection(base_id)
+        rows, _ = await platform.resource(VECTORS).points(collection, item.document_id, count, first)
     if not any(row.id == item.chunk_id for row in rows):
         return item  # deleted in the meantime
     text, pages, sections = joined(rows)
@@ -347,25 +349,25 @@ def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages, Sections]:
     for row in rows:
         start = row.payload["char_start"]
         text += "\n" * (start > end)
-        known = max(0, end - start)
+        overlap = max(0, end - start)
         for place, begun in ((0, row.payload.get("page")), *pages_of(row.payload)):
-            if place >= known and begun != page:
-                pages.append((len(text) + place - known, begun))
+            if place >= overlap and begun != page:
+                pages.append((len(text) + place - overlap, begun))
                 page = begun
         for place, section in sections_of(row.payload):
             if section != (sections[-1][1] if sections else ""):
-                sections.append((len(text) + max(0, place - known), section))
-        text += row.text[known:]
+                sections.append((len(text) + max(0, place - overlap), section))
+        text += row.text[overlap:]
         end = max(end, row.payload["char_end"])
     return text, tuple(pages), tuple(sections)
 
 
 def _without_repeats(wide: Sequence[Passage], children: Sequence[Passage]) -> list[Passage]:
-    kept: list[Passage] = []
+    passages: list[Passage] = []
     for item, child in zip(wide, children, strict=True):
-        if not any(_holds(other, child) for other in kept):
-            kept.append(item)
-    return kept
+        if not any(_holds(other, child) for other in passages):
+            passages.append(item)
+    return passages
 
 
 def _holds(wide: Passage, child: Passage) -> bool:

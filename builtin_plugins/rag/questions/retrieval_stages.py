@@ -46,25 +46,27 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
 
     searching = f"Searching {plural(len(inquiry.bases), 'knowledge base')}"
     with inquiry.paused(), trace.step("search", searching):
-        found = await within_period(inquiry, search)
+        retrieved = await within_period(inquiry, search)
     if request.graph and request.as_of is not None:
         trace.degrade("graph: it knows only the present versions, and was not asked")
     elif request.graph:
         with trace.step("enhance", "Following the knowledge graph"):
-            found = await enhanced(inquiry, found, depth)
+            retrieved = await enhanced(inquiry, retrieved, depth)
     if request.rerank and not _reranks(inquiry):
         trace.degrade("rerank: this server has no reranker, passages stay in the search's order")
     elif request.rerank:
-        with trace.step("rerank", f"Looking closer at {plural(len(found.passages), 'passage')}"):
-            found = await reranked(inquiry, found, _pool(inquiry), top_k)
-    found = replace(found, passages=found.passages[:top_k], first=found.first or found.passages[:DEPTH])
+        with trace.step("rerank", f"Looking closer at {plural(len(retrieved.passages), 'passage')}"):
+            retrieved = await reranked(inquiry, retrieved, _pool(inquiry), top_k)
+    retrieved = replace(
+        retrieved, passages=retrieved.passages[:top_k], first=retrieved.first or retrieved.passages[:DEPTH]
+    )
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):
-            found = await widened(inquiry.platform, found)
+            retrieved = await widened(inquiry.platform, retrieved)
     trace.details["retrieval"] = _label(inquiry, plan)
     if plan.trees and not await _any_tree(inquiry):
         trace.degrade("raptor: no document has a tree, only passages were searched")
-    return found
+    return retrieved
 
 
 def _candidates(inquiry: Inquiry, top_k: int) -> int:
@@ -89,11 +91,11 @@ def _trees(inquiry: Inquiry, plan: api.SearchPlan) -> bool:
     """Whether to search trees: `parent_context` and explicitly requested hybrid search take precedence."""
     if not plan.trees:
         return False
-    for name, wanted in (
+    for name, is_requested in (
         ("parent_context", inquiry.request.parent_context),
         ("hybrid", _is_asked_for_hybrid(inquiry)),
     ):
-        if wanted:
+        if is_requested:
             inquiry.trace.degrade(f"raptor: {name} was asked for and goes first; summaries were not searched")
             return False
     return True
@@ -102,8 +104,8 @@ def _trees(inquiry: Inquiry, plan: api.SearchPlan) -> bool:
 async def _any_tree(inquiry: Inquiry) -> bool:
     """Whether any of the documents that are searched has a summary."""
     with_tree = select(Document.id).where(Document.tree_nodes > 0, inquiry.documents.condition()).limit(1)
-    found = await inquiry.platform.database.read(lambda session: session.scalar(with_tree))
-    return found is not None
+    document_id = await inquiry.platform.database.read(lambda session: session.scalar(with_tree))
+    return document_id is not None
 
 
 def _is_asked_for_hybrid(inquiry: Inquiry) -> bool:

@@ -53,9 +53,9 @@ async def search_passages(
     bases = await caller.platform.database.read(searched_bases, scope, knowledge_base_ids)
     if not bases:
         return []
-    wanted = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
-    _, found = await search_inquiry(caller, bases, request, FilterSource(wanted))
-    return list(found.passages)
+    parsed_filter = None if metadata_filter is None else parse_filter(metadata_filter, IN_BODY)
+    _, retrieved = await search_inquiry(caller, bases, request, FilterSource(parsed_filter))
+    return list(retrieved.passages)
 
 
 async def search_inquiry(
@@ -74,9 +74,9 @@ async def _search(
     caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest, *filters: FilterSource
 ) -> SearchAnswer:
     started = time.perf_counter()
-    inquiry, found = await search_inquiry(caller, bases, request, *filters)
-    items = [found_item(item) for item in found.passages]
-    supported = await is_supported(inquiry, found)
+    inquiry, retrieved = await search_inquiry(caller, bases, request, *filters)
+    items = [found_item(item) for item in retrieved.passages]
+    supported = await is_supported(inquiry, retrieved)
     took = round((time.perf_counter() - started) * 1000, 2)
     return SearchAnswer(
         items=items,

@@ -35,5 +35,7 @@ async def is_supported(inquiry: Inquiry, retrieved: RetrievedPassages) -> bool:
 def _measure(
     platform: Platform, question: str, passages: Sequence[Passage], language: str | None
 ) -> api.Support | None:
-    asked = asked_words(question, language)
-    return platform.hooks.ask_now(api.answer_without_model, platform, asked, quotable(asked, passages))
+    question_words = asked_words(question, language)
+    return platform.hooks.ask_now(
+        api.answer_without_model, platform, question_words, quotable(question_words, passages)
+    )

@@ -47,29 +47,31 @@ def _is_foreign(language: str | None, passage: Passage) -> bool:
 async def _is_in_titles(inquiry: Inquiry, name: SubjectName) -> bool:
     filename: Any = Document.filename
     titled = or_(*(filename.icontains(word, autoescape=True) for word in name.words))
-    wanted = select(Document.id).where(inquiry.documents.condition(), titled).limit(1)
-    return await inquiry.platform.database.read(lambda session: session.scalar(wanted)) is not None
+    query = select(Document.id).where(inquiry.documents.condition(), titled).limit(1)
+    return await inquiry.platform.database.read(lambda session: session.scalar(query)) is not None
 
 
 async def _is_in_passages(inquiry: Inquiry, name: SubjectName, question: Embedded) -> bool:
-    asked = {inquiry.bases[0].embedding_model: question}
+    embedded_by_model = {inquiry.bases[0].embedding_model: question}
     for base in inquiry.bases:
         model = base.embedding_model
-        if model not in asked:
-            asked[model] = await embed(inquiry.platform, model, [name.text], "query")
-        if await _is_in_base(inquiry, base, name.words, asked[model]):
+        if model not in embedded_by_model:
+            embedded_by_model[model] = await embed(inquiry.platform, model, [name.text], "query")
+        if await _is_in_base(inquiry, base, name.words, embedded_by_model[model]):
             return True
     return False
 
 
-async def _is_in_base(inquiry: Inquiry, base: KnowledgeBase, words: Sequence[str], asked: Embedded) -> bool:
+async def _is_in_base(
+    inquiry: Inquiry, base: KnowledgeBase, words: Sequence[str], embedded_name: Embedded
+) -> bool:
     """Whether a passage has one of the words; with nothing counted but words, one comes first."""
     query = Query(
-        asked.vectors[0],
+        embedded_name.vectors[0],
         1,
         text=" ".join(words),
         groups=inquiry.documents.groups(base.id),
-        engine=asked.engine,
+        engine=embedded_name.engine,
         meaning=0.0,
     )
     try:

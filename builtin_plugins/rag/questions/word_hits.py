@@ -42,10 +42,10 @@ async def replaced_passages(
     platform: Platform, bases: Sequence[KnowledgeBase], text: str, documents: BoundFilter
 ) -> list[BaseHits]:
     """The passages of replaced versions with the most of the question's words."""
-    found = [
+    hits_by_base = [
         (base, await _by_words(platform, base, base.earlier_collection, text, documents)) for base in bases
     ]
-    return _shared(found)
+    return _shared(hits_by_base)
 
 
 async def unread_passages(
@@ -54,12 +54,12 @@ async def unread_passages(
     """The same of documents that are being read. What has its vector already is left out: searches by meaning
     that begin afterwards find it.
     """
-    found = []
+    hits_by_base = []
     for base in bases:
         if base.id in documents.early:
             hits = await _by_words(platform, base, base.reading_collection, text, documents)
-            found.append((base, await _without_vectors(platform, base, hits)))
-    return _shared(found)
+            hits_by_base.append((base, await _without_vectors(platform, base, hits)))
+    return _shared(hits_by_base)
 
 
 async def _by_words(
@@ -77,26 +77,26 @@ async def _without_vectors(platform: Platform, base: KnowledgeBase, hits: Sequen
     return [hit for hit in hits if hit.point.position >= embedded[hit.point.group]]
 
 
-def _shared(found: Sequence[tuple[KnowledgeBase, Sequence[Hit]]]) -> list[BaseHits]:
+def _shared(hits_by_base: Sequence[tuple[KnowledgeBase, Sequence[Hit]]]) -> list[BaseHits]:
     """As many hits of each knowledge base, the best first, and no more than may be embedded."""
-    in_turn = filter(None, chain.from_iterable(zip_longest(*(hits for _, hits in found))))
-    kept = {hit.point.id for hit in islice(in_turn, MOST_EMBEDDED)}
-    return [BaseHits(base, [hit for hit in hits if hit.point.id in kept]) for base, hits in found]
+    in_turn = filter(None, chain.from_iterable(zip_longest(*(hits for _, hits in hits_by_base))))
+    ids = {hit.point.id for hit in islice(in_turn, MOST_EMBEDDED)}
+    return [BaseHits(base, [hit for hit in hits if hit.point.id in ids]) for base, hits in hits_by_base]
 
 
 async def with_meaning(
     platform: Platform,
     question: str,
     by_words: Sequence[BaseHits],
-    found: Sequence[BaseHits],
+    other_hits: Sequence[BaseHits],
     aims: Mapping[str, Embedded],
 ) -> list[BaseHits]:
     """Hits by words with their cosines, so that they rank as others; without those that are found already.
 
     Raises ModelUnavailable.
     """
-    known = {hit.point.id for one in found for hit in one.hits}
-    new = [replace(one, hits=[hit for hit in one.hits if hit.point.id not in known]) for one in by_words]
+    ids = {hit.point.id for one in other_hits for hit in one.hits}
+    new = [replace(one, hits=[hit for hit in one.hits if hit.point.id not in ids]) for one in by_words]
     hits = [hit for one in new for hit in one.hits]
     if not hits:
         return []
@@ -111,15 +111,15 @@ async def with_meaning(
 
 
 async def with_cosines(
-    platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit], texts: Sequence[str]
+    platform: Platform, model: str, question: Embedded, hits: Sequence[Hit], texts: Sequence[str]
 ) -> list[Hit]:
-    """The same hits with the cosines of these texts of theirs to `asked`. Raises ModelUnavailable."""
+    """The same hits with the cosines of these texts of theirs to `question`. Raises ModelUnavailable."""
     import numpy as np
 
     if not hits:
         return []
-    made = await embed(platform, model, texts, "passage")
-    cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
+    embedded = await embed(platform, model, texts, "passage")
+    cosines: list[float] = np.dot(embedded.vectors, question.vectors[0]).tolist()
     return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
 
 
@@ -129,15 +129,15 @@ def excerpts(question: str, hits: Sequence[Hit]) -> list[str]:
     """
     wholes = [searched_text(hit.point.text, hit.point.payload) for hit in hits]
     share = _share([len(whole) for whole in wholes], MOST_CHARS)
-    wanted = content_stems(question)
-    found = []
+    terms = content_stems(question)
+    texts = []
     for hit, whole in zip(hits, wholes, strict=True):
         if len(whole) > share:
             text = hit.point.text
             room = max(_SHORTEST, share - (len(whole) - len(text)))
-            whole = searched_text(_best_part(wanted, text, room), hit.point.payload)
-        found.append(whole)
-    return found
+            whole = searched_text(_best_part(terms, text, room), hit.point.payload)
+        texts.append(whole)
+    return texts
 
 
 def _share(lengths: Sequence[int], most: int) -> int:
@@ -151,9 +151,9 @@ def _share(lengths: Sequence[int], most: int) -> int:
     return share
 
 
-def _best_part(wanted: Sequence[str], text: str, room: int) -> str:
+def _best_part(terms: Sequence[str], text: str, room: int) -> str:
     """The sentences in a row with most of the wanted words, in `room` characters; the first of equal ones."""
-    pieces = [(start, end, _words_in(wanted, text[start:end])) for start, end in _pieces(text, room)]
+    pieces = [(start, end, _words_in(terms, text[start:end])) for start, end in _pieces(text, room)]
     best, most = text[:room], 0
     for at, (start, *_) in enumerate(pieces):
         words, last = frozenset[str](), start
@@ -166,9 +166,9 @@ def _best_part(wanted: Sequence[str], text: str, room: int) -> str:
     return best.strip()
 
 
-def _words_in(wanted: Sequence[str], text: str) -> frozenset[str]:
+def _words_in(terms: Sequence[str], text: str) -> frozenset[str]:
     stems = content_stems(text)
-    return frozenset(word for word in wanted if found_in(word, stems))
+    return frozenset(word for word in terms if found_in(word, stems))
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[int, int]]:

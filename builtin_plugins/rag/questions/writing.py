@@ -81,30 +81,32 @@ async def extracted(
         if measured is None:
             raise NoModel()
         name = await unknown_name(question, retrieved)
-        kept: Sequence[Passage] = []
+        sources: Sequence[Passage] = []
         if name is not None:
             text = name_refusal_in(await question.language(), name)
             question.trace.details["unknown_name"] = name
         elif measured.is_enough and measured.quotes:
             days = await _days(question, measured, retrieved) if measured.differ else {}
-            text, kept = _cited(measured, retrieved, days)
+            text, sources = _cited(measured, retrieved, days)
             if measured.differ:
                 text = f"{difference_in(await question.language())} {text}"
                 question.trace.details["documents_differ"] = True
         else:
             text = refusal_in(await question.language())
-    yield AnswerBasis(kept, question.request.explain)
+    yield AnswerBasis(sources, question.request.explain)
     yield AnswerPiece(text)
-    yield Draft(text, kept)
+    yield Draft(text, sources)
 
 
 async def _days(question: Question, measured: api.Support, retrieved: RetrievedPassages) -> dict[str, date]:
     """The date of each quoted document: from when it applies, else its own, else that of its upload."""
     quoted = [retrieved.judged[quote.passage] for quote in measured.quotes]
     fields = [base.date_field for base in question.bases if base.date_field is not None]
-    known = await days_of(question, quoted, fields)
+    seconds_by_document = await days_of(question, quoted, fields)
     days = {one.document_id: one.version.uploaded_at.date() for one in quoted if one.version is not None}
-    return days | {one: datetime.fromtimestamp(seconds, UTC).date() for one, seconds in known.items()}
+    return days | {
+        one: datetime.fromtimestamp(seconds, UTC).date() for one, seconds in seconds_by_document.items()
+    }
 
 
 def _cited(
@@ -115,18 +117,18 @@ def _cited(
     Where documents contradict each other, or several could be meant, each quotation says whose it is, with
     the document's day if it is among `days`.
     """
-    judged, shown = retrieved.judged, list(retrieved.passages)
+    judged, sources = retrieved.judged, list(retrieved.passages)
     is_named = measured.differ or any(
         are_alike(judged[quote.passage], quote.start, one) for quote in measured.quotes for one in judged
     )
-    if place_of(judged[measured.quotes[0].passage], shown) is None:
+    if place_of(judged[measured.quotes[0].passage], sources) is None:
         # If few sources are shown, one that answers is worth more than the last of them.
-        shown = [*shown[:-1], judged[measured.quotes[0].passage]]
+        sources = [*sources[:-1], judged[measured.quotes[0].passage]]
     texts, places = list[str](), dict[int, CitedPlace]()
     spans = dict[int, list[QuotedSpan]]()
     for quote in measured.quotes:
         item = judged[quote.passage]
-        number = place_of(item, shown)
+        number = place_of(item, sources)
         if number is not None:
             day = days.get(item.document_id)
             whose = "" if not is_named else f"{item.source}: " if day is None else f"{item.source} ({day}): "
@@ -135,7 +137,7 @@ def _cited(
             places.setdefault(number, place)
             span = span_of_quote(item, quote.start, quote.text)
             spans.setdefault(number, []).extend([span] if span else [])
-    passages = in_places(with_confidence(shown, measured.probability), places)
+    passages = in_places(with_confidence(sources, measured.probability), places)
     return " ".join(texts), with_quotes(passages, spans)
 
 
@@ -156,8 +158,8 @@ async def write(question: Question, retrieved: RetrievedPassages) -> AsyncGenera
     else:
         written = _generated(question, retrieved, passages)
     async with aclosing(_with_note(question, written)) as noted:
-        async for one in noted:
-            yield one
+        async for part in noted:
+            yield part
 
 
 async def _with_note(
@@ -166,31 +168,31 @@ async def _with_note(
     """The same; an answer from documents of another time than was asked for begins by saying so."""
     limiting, note = question.period, ""
     async with aclosing(written):
-        async for one in written:
-            if isinstance(one, AnswerBasis) and one.passages and limiting and not limiting.item.applied:
+        async for part in written:
+            if isinstance(part, AnswerBasis) and part.passages and limiting and not limiting.item.applied:
                 note = f"{period_note(await question.language(), named=limiting.item.words is not None)} "
-                yield one
+                yield part
                 yield AnswerPiece(note)
-            elif isinstance(one, Draft) and one.passages and note:
-                yield replace(one, text=note + one.text)
+            elif isinstance(part, Draft) and part.passages and note:
+                yield replace(part, text=note + part.text)
             else:
-                yield one
+                yield part
 
 
 async def draft(question: Question, retrieved: RetrievedPassages) -> Draft:
     """The whole answer at once, without showing it."""
     async with aclosing(write(question, retrieved)) as written:
-        async for one in written:
-            if isinstance(one, Draft):
-                return one
+        async for part in written:
+            if isinstance(part, Draft):
+                return part
     raise AssertionError("writing ends with a draft")
 
 
-async def draft_parts(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
+async def draft_parts(question: Question, accepted_draft: Draft) -> AsyncGenerator[Written, None]:
     """An accepted draft, in the form that `write` yields."""
-    yield AnswerBasis(made.passages, question.request.explain)
-    yield AnswerPiece(made.text)
-    yield made
+    yield AnswerBasis(accepted_draft.passages, question.request.explain)
+    yield AnswerPiece(accepted_draft.text)
+    yield accepted_draft
 
 
 async def worth_asking(question: Question, retrieved: RetrievedPassages) -> bool:
@@ -207,12 +209,12 @@ async def _context_passages(question: Question, retrieved: RetrievedPassages) ->
     if not question.request.compress or not passages:
         return passages
     with question.trace.step("compress", "Keeping the sentences that fit"):
-        kept = await in_thread(question.platform, compressed, question.text, passages)
+        context = await in_thread(question.platform, compressed, question.text, passages)
     question.trace.details["compressor"] = {
         "original_length": sum(len(passage.text) for passage in passages),
-        "compressed_length": sum(len(passage.text) for passage in kept),
+        "compressed_length": sum(len(passage.text) for passage in context),
     }
-    return kept
+    return context
 
 
 async def _refusal(question: Question) -> AsyncGenerator[Written, None]:

@@ -53,45 +53,45 @@ class DocumentReaders:
     everybody: bool = False
 
 
-def settle_audience(unit: Unit, given: DocumentReaders) -> str:
+def settle_audience(unit: Unit, reader_set: DocumentReaders) -> str:
     """The id of the audience of these readers. Raises ValueError for names that don't fit the holder's."""
-    frozen = _frozen(given)
+    frozen = _frozen(reader_set)
     return _settle(unit, [frozen])[frozen]
 
 
-def _settle(unit: Unit, wanted: Collection[DocumentReaders]) -> dict[DocumentReaders, str]:
+def _settle(unit: Unit, reader_sets: Collection[DocumentReaders]) -> dict[DocumentReaders, str]:
     """The ids of the audiences of these readers, which are sorted. Raises ValueError."""
     by_digest: dict[tuple[str, str], DocumentReaders] = {}
-    for one in wanted:
-        _check_names(one.holder, one.readers)
-        digest = hashlib.sha256(json.dumps([one.everybody, one.readers]).encode()).hexdigest()
-        by_digest[one.holder, digest] = one
-    settled = _known(unit.session, by_digest)
+    for reader_set in reader_sets:
+        _check_names(reader_set.holder, reader_set.readers)
+        digest = hashlib.sha256(json.dumps([reader_set.everybody, reader_set.readers]).encode()).hexdigest()
+        by_digest[reader_set.holder, digest] = reader_set
+    settled = _stored_ids(unit.session, by_digest)
     rows = [
-        {"id": str(uuid.uuid4()), "holder": holder, "digest": digest, "everybody": one.everybody}
-        for (holder, digest), one in sorted(by_digest.items(), key=itemgetter(0))
-        if one not in settled
+        {"id": str(uuid.uuid4()), "holder": holder, "digest": digest, "everybody": reader_set.everybody}
+        for (holder, digest), reader_set in sorted(by_digest.items(), key=itemgetter(0))
+        if reader_set not in settled
     ]
     if rows:
         connection = unit.session.connection()
         connection.execute(insert_new(Audience, is_sqlite=connection.dialect.name == "sqlite"), rows)
-        settled = _known(unit.session, by_digest)
-        made = {str(row["id"]) for row in rows}  # another process may have made some of them
+        settled = _stored_ids(unit.session, by_digest)
+        new_ids = {str(row["id"]) for row in rows}  # another process may have made some of them
         members = [
-            {"audience_id": settled[one], "reader": reader}
-            for one in by_digest.values()
-            if settled[one] in made
-            for reader in one.readers
+            {"audience_id": settled[reader_set], "reader": reader}
+            for reader_set in by_digest.values()
+            if settled[reader_set] in new_ids
+            for reader in reader_set.readers
         ]
         if members:
             connection.execute(insert(AudienceReader), members)
     return settled
 
 
-def _known(
+def _stored_ids(
     session: Session, by_digest: Mapping[tuple[str, str], DocumentReaders]
 ) -> dict[DocumentReaders, str]:
-    found: dict[DocumentReaders, str] = {}
+    ids_by_readers: dict[DocumentReaders, str] = {}
     digests: dict[str, list[str]] = {}
     for holder, digest in by_digest:
         digests.setdefault(holder, []).append(digest)
@@ -99,8 +99,8 @@ def _known(
         columns = select(Audience.id, Audience.digest).where(Audience.holder == holder)
         for some in _portions(mine):
             for row in session.execute(columns.where(Audience.digest.in_(some))):
-                found[by_digest[holder, row.digest]] = row.id
-    return found
+                ids_by_readers[by_digest[holder, row.digest]] = row.id
+    return ids_by_readers
 
 
 def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders | None]) -> int:
@@ -109,13 +109,17 @@ def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders
     base = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update(key_share=True)
     if unit.session.scalar(base) is None:
         return 0
-    given = {identity_for(key): None if one is None else _frozen(one) for key, one in readers_by_key.items()}
-    settled = _settle(unit, {one for one in given.values() if one is not None})
-    wanted = {identity: None if one is None else settled[one] for identity, one in given.items()}
+    readers_by_identity = {
+        identity_for(key): None if one is None else _frozen(one) for key, one in readers_by_key.items()
+    }
+    settled = _settle(unit, {one for one in readers_by_identity.values() if one is not None})
+    audience_ids = {
+        identity: None if one is None else settled[one] for identity, one in readers_by_identity.items()
+    }
     changed = 0
-    for some in _portions(sorted(wanted)):
+    for some in _portions(sorted(audience_ids)):
         rows = _locked(unit.session, base_id, Document.identity.in_(some))
-        changed += _assign(unit.session, base_id, rows, {row.id: wanted[row.identity] for row in rows})
+        changed += _assign(unit.session, base_id, rows, {row.id: audience_ids[row.identity] for row in rows})
     if changed:
         raise_version(unit.session, base_id)
     return changed
@@ -138,20 +142,22 @@ def _locked(session: Session, base_id: str, which: ColumnElement[bool]) -> Seque
     return session.execute(mine.order_by(Document.id).with_for_update()).all()
 
 
-def _assign(session: Session, base_id: str, rows: Sequence[Any], wanted: Mapping[str, str | None]) -> int:
+def _assign(
+    session: Session, base_id: str, rows: Sequence[Any], audience_ids: Mapping[str, str | None]
+) -> int:
     """Change the audiences of these documents, by their ids, and of all that came out of them; returns how
     many of the former have changed, each counted with its versions as one.
     """
-    changed = {row.identity or row.id for row in rows if row.audience_id not in (wanted[row.id], TRASH)}
-    targets = dict(wanted)
+    changed = {row.identity or row.id for row in rows if row.audience_id not in (audience_ids[row.id], TRASH)}
+    targets = dict(audience_ids)
     while rows:
         _write_audiences(session, rows, targets)
         inner = _came_out(session, base_id, [row.id for row in rows])  # theirs may be others
         by_identity = {row.identity: targets[row.parent_id] for row in inner if row.parent_id in targets}
         rows = [row for row in inner if row.id not in targets]
         for row in rows:
-            known = row.parent_id in targets
-            targets[row.id] = targets[row.parent_id] if known else by_identity[row.identity]
+            has_parent = row.parent_id in targets
+            targets[row.id] = targets[row.parent_id] if has_parent else by_identity[row.identity]
     return len(changed)
 
 
@@ -172,8 +178,8 @@ def _write_audiences(session: Session, rows: Sequence[Any], targets: Mapping[str
                 _release_jobs(session, some)
     for target, ids in trashed.items():
         for some in _portions(ids):
-            kept = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
-            session.execute(kept.values(audience_id=target))
+            query = update(TrashedDocument).where(TrashedDocument.document_id.in_(some))
+            session.execute(query.values(audience_id=target))
 
 
 def _release_jobs(session: Session, ids: Sequence[str]) -> None:
@@ -207,10 +213,10 @@ def set_members(unit: Unit, holder: str, members: Mapping[str, Sequence[int]]) -
         for row in unit.session.scalars(query):
             before.setdefault(row.reader, set()).add(row.account_id)
         for reader in some:
-            wanted, had = set(members[reader]), before.get(reader, set())
-            if wanted != had:
+            accounts, had = set(members[reader]), before.get(reader, set())
+            if accounts != had:
                 changed += 1
-                _change(unit, reader, had - wanted, wanted - had)
+                _change(unit, reader, had - accounts, accounts - had)
     if changed:
         raise_member_version(unit.session)
     return changed
@@ -229,9 +235,9 @@ def _change(unit: Unit, reader: str, gone: Iterable[int], new: Iterable[int]) ->
 def drop(unit: Unit, holder: str) -> int:
     """Implements the hook `drop_audiences`."""
     unit.lock(_LOCK)
-    held = select(Audience.id).where(Audience.holder == holder)
-    dropped: int = unit.session.scalar(select(func.count()).select_from(held.subquery())) or 0
-    unit.session.execute(delete(AudienceReader).where(AudienceReader.audience_id.in_(held)))
+    audiences = select(Audience.id).where(Audience.holder == holder)
+    dropped: int = unit.session.scalar(select(func.count()).select_from(audiences.subquery())) or 0
+    unit.session.execute(delete(AudienceReader).where(AudienceReader.audience_id.in_(audiences)))
     unit.session.execute(delete(Audience).where(Audience.holder == holder))
     unit.session.execute(delete(ReaderMember).where(_named_by(holder, ReaderMember.reader)))
     raise_member_version(unit.session)
@@ -264,8 +270,8 @@ def _named_by(holder: str, reader: Any) -> ColumnElement[bool]:
     return own
 
 
-def _frozen(given: DocumentReaders) -> DocumentReaders:
-    return DocumentReaders(given.holder, tuple(sorted(set(given.readers))), given.everybody)
+def _frozen(reader_set: DocumentReaders) -> DocumentReaders:
+    return DocumentReaders(reader_set.holder, tuple(sorted(set(reader_set.readers))), reader_set.everybody)
 
 
 def _check_names(holder: str, readers: Iterable[str]) -> None:
@@ -274,7 +280,7 @@ def _check_names(holder: str, readers: Iterable[str]) -> None:
             f"a holder is a plugin's name, a colon and more, at most {LONGEST_HOLDER} characters"
         )
     start = f"{holder}:"
-    for one in readers:
-        if not one.startswith(start) or len(one) > LONGEST_READER:
+    for name in readers:
+        if not name.startswith(start) or len(name) > LONGEST_READER:
             rule = f"must begin with '{start}' and have at most {LONGEST_READER} characters"
-            raise ValueError(f"the reader '{one[:60]}' {rule}")
+            raise ValueError(f"the reader '{name[:60]}' {rule}")

@@ -20,8 +20,8 @@ async def list_document_readers(caller: Caller, kb_id: str, document_id: str) ->
 
 
 def _audience(session: Session, audience_id: str) -> DocumentAudience:
-    found = session.get(Audience, audience_id)
-    if found is None:
+    audience = session.get(Audience, audience_id)
+    if audience is None:
         return DocumentAudience(None, everybody=False)
     mine = AudienceReader.audience_id == audience_id
     members: dict[str, list[int]] = {}
@@ -30,4 +30,4 @@ def _audience(session: Session, audience_id: str) -> DocumentAudience:
     for reader, account in session.execute(query.order_by(AudienceReader.reader, ReaderMember.account_id)):
         members.setdefault(reader, []).extend([] if account is None else [account])
     readers = [ReaderAccounts(*one) for one in members.items()]
-    return DocumentAudience(found.holder, found.everybody, readers)
+    return DocumentAudience(audience.holder, audience.everybody, readers)

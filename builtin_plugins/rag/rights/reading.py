@@ -48,8 +48,8 @@ def readable(scope: Scope) -> ColumnElement[bool]:
 
 def readable_documents(scope: Scope) -> Select[str]:
     """The ids of the documents that a scope may read, in the knowledge bases that it sees."""
-    seen = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-    return seen.where(scope.sees(KnowledgeBase), readable(scope))
+    query = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+    return query.where(scope.sees(KnowledgeBase), readable(scope))
 
 
 def readable_in_trash(scope: Scope) -> ColumnElement[bool]:

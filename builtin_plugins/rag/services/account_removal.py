@@ -42,12 +42,12 @@ def _forget_uploader(unit: Unit, account_id: int) -> None:
 def _remove_base(unit: Unit, platform: Platform, account_id: int) -> bool:
     """Delete one knowledge base; returns whether there was one."""
     query = select(KnowledgeBase).where(KnowledgeBase.owner_id == account_id).order_by(KnowledgeBase.id)
-    found: KnowledgeBase | None = unit.session.scalar(query.limit(1).with_for_update(key_share=True))
+    base: KnowledgeBase | None = unit.session.scalar(query.limit(1).with_for_update(key_share=True))
     caller = Caller(platform, Principal("service", "service:deleted-accounts"))
-    if found is None:
+    if base is None:
         return remove_of_account(unit, caller, account_id)
-    kb_id, name = found.id, found.name
-    delete_base(unit, platform, found)
-    of_base(unit, caller, platform.resource(SIGNER), found, Scope(None, everything=True))
+    kb_id, name = base.id, base.name
+    delete_base(unit, platform, base)
+    of_base(unit, caller, platform.resource(SIGNER), base, Scope(None, everything=True))
     audit(unit, "rag.knowledge_base.deleted", "knowledge_base", kb_id, before={"name": name})
     return True

@@ -136,11 +136,11 @@ EMPTY_BASES = Job("rag.empty_trash_of_bases", NoPayload, empty, schedule="25 3 *
 
 
 def _erase_first(unit: Unit, caller: Caller, query: Any) -> bool:
-    found: TrashedBase | None = unit.session.scalar(query.limit(1).with_for_update(skip_locked=True))
-    if found is None:
+    base: TrashedBase | None = unit.session.scalar(query.limit(1).with_for_update(skip_locked=True))
+    if base is None:
         return False
     signer = caller.platform.resource(SIGNER)
-    _erase(unit, caller, signer, found, Scope(None, everything=True))
+    _erase(unit, caller, signer, base, Scope(None, everything=True))
     return True
 
 
@@ -170,10 +170,10 @@ def _put_back(unit: Unit, trashed: TrashedBase) -> KnowledgeBase:
 
 def _find(session: Session, scope: Scope, kb_id: str) -> TrashedBase:
     query = select(TrashedBase).where(TrashedBase.id == kb_id, _own(scope)).with_for_update()
-    found: TrashedBase | None = session.scalar(query)
-    if found is None:
+    base: TrashedBase | None = session.scalar(query)
+    if base is None:
         raise KnowledgeBaseNotFound()
-    return found
+    return base
 
 
 def _own(scope: Scope) -> Any:

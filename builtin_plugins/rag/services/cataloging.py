@@ -31,23 +31,23 @@ class StoredCatalog:
     """`DocumentCatalog` over this plugin's tables."""
 
     async def create(
-        self, caller: Caller, wanted: KnowledgeBaseCreate, base_id: str | None = None
+        self, caller: Caller, body: KnowledgeBaseCreate, base_id: str | None = None
     ) -> BaseEntry:
         """See `DocumentCatalog`."""
-        model = await check_embedding_model(caller.platform, wanted.embedding_model)
-        made = await knowledge_bases.create(caller, wanted, model, base_id)
+        model = await check_embedding_model(caller.platform, body.embedding_model)
+        base = await knowledge_bases.create(caller, body, model, base_id)
         if base_id is not None:
             return await self.base(caller, base_id)
-        return BaseEntry(made.id, made.name, made.description, made.created_at)
+        return BaseEntry(base.id, base.name, base.description, base.created_at)
 
     async def bases(self, caller: Caller, page: CursorPage) -> tuple[Sequence[BaseEntry], bool]:
         """See `DocumentCatalog`."""
         scope = await scope_of(caller.platform, caller.principal)
 
         def read(session: Session) -> tuple[Sequence[BaseEntry], bool]:
-            seen = scope.sees(KnowledgeBase)
+            visible = scope.sees(KnowledgeBase)
             rows, more = read_cursor_page(
-                session, KnowledgeBase, KnowledgeBase.created_at, KnowledgeBase.id, seen, page
+                session, KnowledgeBase, KnowledgeBase.created_at, KnowledgeBase.id, visible, page
             )
             return _base_entries(session, scope, rows), more
 
@@ -71,8 +71,8 @@ class StoredCatalog:
         self, caller: Caller, knowledge_base_id: str, name: str | None, description: str | None
     ) -> BaseEntry:
         """See `DocumentCatalog`."""
-        wanted = {"name": name, "description": description}
-        change = KnowledgeBaseUpdate(**{key: value for key, value in wanted.items() if value is not None})
+        values = {"name": name, "description": description}
+        change = KnowledgeBaseUpdate(**{key: value for key, value in values.items() if value is not None})
         await knowledge_bases.update(caller, knowledge_base_id, change, queue_rules)
         return await self.base(caller, knowledge_base_id)
 
@@ -99,7 +99,9 @@ class StoredCatalog:
         """See `DocumentCatalog`."""
         await loading.knowledge_base(caller, knowledge_base_id)
         named = (Document.identity == identity_for(key_or_id)) | (Document.id == key_or_id)
-        rows = await _seen(caller, named, Document.knowledge_base_id == knowledge_base_id, CURRENT)
+        rows = await _readable_documents(
+            caller, named, Document.knowledge_base_id == knowledge_base_id, CURRENT
+        )
         if not rows:
             raise DocumentNotFound()
         return (await _entries(caller, rows[-1:]))[0]
@@ -110,11 +112,11 @@ class StoredCatalog:
         """See `DocumentCatalog`."""
         mine = [] if knowledge_base_id is None else [Document.knowledge_base_id == knowledge_base_id]
         named = Document.identity.in_([identity_for(key) for key in keys])
-        return await _entries(caller, await _seen(caller, named, CURRENT, *mine))
+        return await _entries(caller, await _readable_documents(caller, named, CURRENT, *mine))
 
     async def by_ids(self, caller: Caller, document_ids: Sequence[str]) -> Mapping[str, CatalogDocument]:
         """See `DocumentCatalog`."""
-        rows = await _seen(caller, Document.id.in_(document_ids))
+        rows = await _readable_documents(caller, Document.id.in_(document_ids))
         return {one.id: one for one in await _entries(caller, rows)}
 
     async def original(self, caller: Caller, entry: CatalogDocument) -> Path:
@@ -130,9 +132,9 @@ class StoredCatalog:
     ) -> None:
         """See `DocumentCatalog`."""
         await self.check_own(caller, knowledge_base_id)
-        known = {one.name for one in await declaring.list_fields(caller, knowledge_base_id)}
+        names = {one.name for one in await declaring.list_fields(caller, knowledge_base_id)}
         for name in values:
-            if nfc(name) not in known:
+            if nfc(name) not in names:
                 await _declare(caller, knowledge_base_id, name, kinds[name])
         await editing.check(caller, knowledge_base_id, values)
 
@@ -149,9 +151,9 @@ class StoredCatalog:
         present = await editing.show(caller, knowledge_base_id, document_id)
         by_hand = (name for name, origin in present.origins.items() if origin == "hand")
         gone = dict.fromkeys(by_hand)
-        wanted = {**gone, **{nfc(name): value for name, value in values.items()}}
-        if wanted:
-            await editing.change(caller, knowledge_base_id, document_id, wanted)
+        changes = {**gone, **{nfc(name): value for name, value in values.items()}}
+        if changes:
+            await editing.change(caller, knowledge_base_id, document_id, changes)
         return await self.document(caller, knowledge_base_id, document_id)
 
 
@@ -183,13 +185,13 @@ def _base_entries(session: Session, scope: Scope, rows: Sequence[KnowledgeBase])
     ]
 
 
-async def _seen(caller: Caller, *conditions: ColumnElement[bool]) -> Sequence[Document]:
+async def _readable_documents(caller: Caller, *conditions: ColumnElement[bool]) -> Sequence[Document]:
     """The documents that the caller may read, oldest first."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_read_seen, scope, conditions)
+    return await caller.platform.database.read(_read_readable, scope, conditions)
 
 
-def _read_seen(
+def _read_readable(
     session: Session, scope: Scope, conditions: Sequence[ColumnElement[bool]]
 ) -> Sequence[Document]:
     query = (

@@ -62,9 +62,9 @@ class StoredContents:
         mine = (Document.knowledge_base_id == knowledge_base_id) & (Document.status == "completed")
         ordered = select(Document).where(mine, readable(scope)).order_by(Document.uploaded_at, Document.id)
         rows = session.scalars(ordered)
-        found = rows.all()
-        metadata = carried_values(session, knowledge_base_id, [row.id for row in found])
-        return [_document(row, metadata.get(row.id, {})) for row in found]
+        documents = rows.all()
+        metadata = carried_values(session, knowledge_base_id, [row.id for row in documents])
+        return [_document(row, metadata.get(row.id, {})) for row in documents]
 
     def declared(self, session: Session, knowledge_base_id: str) -> DeclaredMetadata:
         """See `BaseContents`."""
@@ -118,9 +118,9 @@ class StoredContents:
     ) -> ArrivedDocument:
         """See `BaseContents`."""
         base = _lock_base(unit, knowledge_base_id)
-        known: Document | None = unit.session.get(Document, document.id)
-        if known is not None:
-            return ArrivedDocument(document.id, known.status == "processing")
+        present: Document | None = unit.session.get(Document, document.id)
+        if present is not None:
+            return ArrivedDocument(document.id, present.status == "processing")
         identity = self._free(unit, base.id, document.identity)
         same = find_same(unit, base.id, document.sha256)
         if same is not None and self._is_one(unit, same, identity):
@@ -160,14 +160,14 @@ class StoredContents:
     @staticmethod
     def _is_one(unit: Unit, same: str, identity: str | None) -> bool:
         """Whether a document with the same bytes is the same: at each path is one of its own."""
-        known = unit.session.get(Document, same)
-        if identity is None or known is None:
-            return known is not None
-        if known.identity is None:
-            known.identity = identity
+        document = unit.session.get(Document, same)
+        if identity is None or document is None:
+            return document is not None
+        if document.identity is None:
+            document.identity = identity
             unit.session.flush()
-            raise_version(unit.session, known.knowledge_base_id)
-        return bool(known.identity == identity)
+            raise_version(unit.session, document.knowledge_base_id)
+        return bool(document.identity == identity)
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:
         """See `BaseContents`."""

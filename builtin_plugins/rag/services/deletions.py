@@ -31,15 +31,15 @@ def remember(unit: Unit, platform: Platform, base: KnowledgeBase, sha256: str) -
         unit.session.add(Deletion(knowledge_base_id=base.id, sha256=sha256, asked_until=newest))
 
 
-def is_deleted(session: Session, base_id: str, sha256: str, asked: datetime | None) -> bool:
-    """Whether these bytes were deleted since `asked`; without `asked`, since the import began.
+def is_deleted(session: Session, base_id: str, sha256: str, asked_at: datetime | None) -> bool:
+    """Whether these bytes were deleted since `asked_at`; without `asked_at`, since the import began.
 
     Call this after writing the row: from then on, nobody else can add and delete the same bytes unnoticed.
     """
-    found = (Deletion.knowledge_base_id == base_id) & (Deletion.sha256 == sha256)
-    if asked is not None:
-        found &= Deletion.asked_until >= asked
-    return bool(session.scalar(select(exists().where(found))))
+    condition = (Deletion.knowledge_base_id == base_id) & (Deletion.sha256 == sha256)
+    if asked_at is not None:
+        condition &= Deletion.asked_until >= asked_at
+    return bool(session.scalar(select(exists().where(condition))))
 
 
 def forget(unit: Unit, platform: Platform, document: Document) -> None:
@@ -55,14 +55,14 @@ def forget_ended(unit: Unit, platform: Platform, base_id: str) -> None:
     The search for that is skipped if nothing was deleted. Of two that end at the same moment, neither may see
     that it is the last; the next deletion cleans up then.
     """
-    kept = Deletion.knowledge_base_id == base_id
-    if not unit.session.scalar(select(exists().where(kept))):
+    condition = Deletion.knowledge_base_id == base_id
+    if not unit.session.scalar(select(exists().where(condition))):
         return
     base = unit.session.get(KnowledgeBase, base_id)
     if base is not None and _is_importing(unit.session, base):
         return
     waiting = _newest(platform, base_id).scalar_subquery()
-    unit.session.execute(delete(Deletion).where(kept & waiting.is_(None)))
+    unit.session.execute(delete(Deletion).where(condition & waiting.is_(None)))
 
 
 def _is_importing(session: Session, base: KnowledgeBase) -> bool:

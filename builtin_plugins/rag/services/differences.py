@@ -64,9 +64,9 @@ class _Text:
             self._text += passage.text[max(0, end - start) :]
             end = max(end, stop)
         self._starts = [place.start for place in self._places]
-        found = split_sentences(self._text)
-        ends = [*(one.start for one in found[1:]), len(self._text)]
-        self.sentences = [_Sentence(one.text, one.start, at) for one, at in zip(found, ends, strict=True)]
+        sentences = split_sentences(self._text)
+        ends = [*(one.start for one in sentences[1:]), len(self._text)]
+        self.sentences = [_Sentence(one.text, one.start, at) for one, at in zip(sentences, ends, strict=True)]
 
     def parts(self, first: int, last: int) -> list[PassagePart]:
         """The sentences from `first` up to `last`, by the passage where each begins."""

@@ -169,16 +169,16 @@ async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[Uploade
 async def find_by_path(caller: Caller, kb_id: str, path: str) -> DocumentOut:
     """The newest version of the document with a path. Raises KnowledgeBaseNotFound, DocumentNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    found = await caller.platform.database.read(_at_path, scope, kb_id, identities.identity_at(path))
-    return await _with_metadata(caller, found)
+    record = await caller.platform.database.read(_at_path, scope, kb_id, identities.identity_at(path))
+    return await _with_metadata(caller, record)
 
 
 def _at_path(session: Session, scope: Scope, kb_id: str, identity: str) -> DocumentOut:
     knowledge_bases.find(session, scope, kb_id)
-    found = identities.present(session, kb_id, identity)
-    if found is None:
+    newest = identities.present(session, kb_id, identity)
+    if newest is None:
         raise DocumentNotFound()
-    return render(_find(session, scope, kb_id, found.id))
+    return render(_find(session, scope, kb_id, newest.id))
 
 
 async def list_versions(
@@ -194,11 +194,11 @@ async def list_versions(
         rows = versions.all_versions(session, _get(session, scope, kb_id, document_id))
         return [render(row) for row in rows[query.offset : query.offset + query.limit]], len(rows)
 
-    found, total = await caller.platform.database.read(read)
-    metadata = await load_metadata(caller, [one.document_id for one in found])
-    for one in found:
-        one.metadata = metadata.get(one.document_id, {})
-    return found, total
+    documents, total = await caller.platform.database.read(read)
+    metadata = await load_metadata(caller, [document.document_id for document in documents])
+    for document in documents:
+        document.metadata = metadata.get(document.document_id, {})
+    return documents, total
 
 
 async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
@@ -210,9 +210,11 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
     disk_full = await caller.platform.disk.runs_short()
     limit = _ALL if query.limit is None else query.limit
     values = {"kb_id": kb_id, "parent_id": query.parent_id, "limit": limit, "offset": query.offset}
-    wanted = None if query.filter is None else json_filter(query.filter, ("query", "filter"))
-    if wanted is not None:
-        read = partial(_filtered, scope=scope, values=values, status=query.status, wanted=wanted)
+    parsed_filter = None if query.filter is None else json_filter(query.filter, ("query", "filter"))
+    if parsed_filter is not None:
+        read = partial(
+            _filtered, scope=scope, values=values, status=query.status, parsed_filter=parsed_filter
+        )
         rows, total = await caller.platform.database.read(read)
     else:
         binds = {**scope.binds, **read_binds(scope), **values}
@@ -226,13 +228,17 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
 
 
 def _filtered(
-    session: Session, scope: Scope, values: Mapping[str, Any], status: Status | None, wanted: MetadataFilter
+    session: Session,
+    scope: Scope,
+    values: Mapping[str, Any],
+    status: Status | None,
+    parsed_filter: MetadataFilter,
 ) -> tuple[list[dict[str, Any]], int]:
     """A page of the documents that match a filter, and how many do."""
     bases = seen_among(session, scope, [values["kb_id"]])
     if not bases:
         return [], 0
-    matching = bind(session, scope, bases, [FilterSource(wanted, ("query", "filter"))])
+    matching = bind(session, scope, bases, [FilterSource(parsed_filter, ("query", "filter"))])
     conditions = [matching.condition(), CURRENT if status is None else Document.status == status]
     if values["parent_id"] is not None:
         conditions.append(Document.parent_id == values["parent_id"])
@@ -249,8 +255,8 @@ def _rendered(
 
 
 async def _with_metadata(caller: Caller, record: DocumentOut) -> DocumentOut:
-    found = await load_metadata(caller, [record.document_id])
-    record.metadata = found.get(record.document_id, {})
+    metadata = await load_metadata(caller, [record.document_id])
+    record.metadata = metadata.get(record.document_id, {})
     return record
 
 
@@ -419,11 +425,11 @@ async def empty_trash(platform: Platform, _payload: NoPayload) -> None:
     days = platform.settings_of(RagSettings).trash_days
 
     def write(unit: Unit) -> bool:
-        found = trash.overdue(unit.session, unit, days)
-        if found is None:
+        overdue = trash.overdue(unit.session, unit, days)
+        if overdue is None:
             return False
-        base = unit.session.get(KnowledgeBase, found[0], with_for_update={"key_share": True})
-        document = unit.session.get(Document, found[1])
+        base = unit.session.get(KnowledgeBase, overdue[0], with_for_update={"key_share": True})
+        document = unit.session.get(Document, overdue[1])
         if base is not None and document is not None:
             rows = versions.all_versions(unit.session, document)
             _erase(unit, caller, signer, base, document, rows)
@@ -477,10 +483,10 @@ def _erase(
 
 def _find(session: Session, scope: Scope, kb_id: str, document_id: str) -> Document:
     mine = (Document.id == document_id) & (Document.knowledge_base_id == kb_id)
-    found: Document | None = session.scalar(select(Document).where(mine, readable(scope)))
-    if found is None:
+    document: Document | None = session.scalar(select(Document).where(mine, readable(scope)))
+    if document is None:
         raise DocumentNotFound()
-    return found
+    return document
 
 
 def render(
@@ -539,8 +545,8 @@ _BASE: Any = KnowledgeBase.__table__
 def _rows(*conditions: ColumnElement[bool]) -> Select[Any]:
     """Documents of the knowledge base `kb_id` that the caller may read, if it may see that."""
     in_base = (_BASE.c.id == bindparam("kb_id")) & (_DOCUMENT.c.knowledge_base_id == bindparam("kb_id"))
-    seen = (visible(_BASE.c), readable_by_binds(_DOCUMENT.c))
-    return select(*_DOCUMENT.c).join(_BASE, in_base).where(*seen, *conditions)
+    visibility = (visible(_BASE.c), readable_by_binds(_DOCUMENT.c))
+    return select(*_DOCUMENT.c).join(_BASE, in_base).where(*visibility, *conditions)
 
 
 def _page(status: str | None, of_parent: bool) -> Prepared:

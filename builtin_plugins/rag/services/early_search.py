@@ -73,15 +73,15 @@ class WordsPublisher:
         if self._document.version > 1 or time.monotonic() < self._next_look:
             return
         begun = time.monotonic()
-        found = await asyncio.to_thread(self._read, sink, most)
-        if found is not None:
-            (language,) = await languages_of(self._platform, [found.first.text])
+        beginning = await asyncio.to_thread(self._read, sink, most)
+        if beginning is not None:
+            (language,) = await languages_of(self._platform, [beginning.first.text])
 
             def payload(item: Chunk) -> Mapping[str, Any]:
-                return payload_of(item, language, context_of(found.subject, item.sections))
+                return payload_of(item, language, context_of(beginning.subject, item.sections))
 
             with suppress(SQLAlchemyError, OSError):  # reading goes on while the database can't be reached
-                await self.publish(iter(found.chunks), payload)
+                await self.publish(iter(beginning.chunks), payload)
         now = time.monotonic()
         self._next_look = now + _PAUSE * (now - begun)
 
@@ -121,7 +121,7 @@ def bases_with_early_words(session: Session, base_ids: Sequence[str], reader: Sc
     """Which of these knowledge bases have documents for this reader that are found while they are read."""
     # With a literal, databases find these few by their index.
     early = Document.searchable_count > literal_column("0")
-    found = select(Document.knowledge_base_id).where(
+    query = select(Document.knowledge_base_id).where(
         Document.knowledge_base_id.in_(base_ids), early, readable(reader)
     )
-    return frozenset(session.scalars(found.distinct()))
+    return frozenset(session.scalars(query.distinct()))

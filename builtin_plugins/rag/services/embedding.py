@@ -26,21 +26,23 @@ def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
     )
 
 
-async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
+async def check_embedding_model(platform: Platform, requested_model: str | None) -> str:
     """The model to embed with. Raises Unprocessable, which names the available models, and Unavailable."""
     default = platform.settings_of(RagSettings).embedding_model
-    model = wanted or default
+    model = requested_model or default
     hooks = platform.hooks
     listed = await hooks.ask(inference.list_embedding_models, platform=platform)
-    known = [name for names in listed for name in names]
-    if model == default and model in known:  # for any other, a test vector proves that its settings work
+    available = [name for names in listed for name in names]
+    if model == default and model in available:  # for any other, a test vector proves that its settings work
         return model
-    found = await hooks.ask(
+    probe = await hooks.ask(
         inference.embed_texts, platform=platform, model=model, texts=["probe"], purpose="query"
     )
-    if found is not None:
+    if probe is not None:
         return model
-    there_are = ", ".join(sorted(known)) or "none; install the embeddings plugin or configure a model runtime"
+    there_are = (
+        ", ".join(sorted(available)) or "none; install the embeddings plugin or configure a model runtime"
+    )
     raise Unprocessable.field(
         ("body", "embedding_model"), f"'{model}' is not available here; available: {there_are}", model
     )

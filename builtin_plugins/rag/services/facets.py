@@ -57,8 +57,10 @@ def _count_seen(
 def _count(
     session: Session, scope: Scope, base_ids: Sequence[str], request: FacetRequest, *more: FilterSource
 ) -> FacetsOut:
-    known = fields_by_base(session, base_ids)
-    wanted = [field_named(known, name, ("body", "fields", at)) for at, name in enumerate(request.fields)]
+    fields = fields_by_base(session, base_ids)
+    definitions = [
+        field_named(fields, name, ("body", "fields", at)) for at, name in enumerate(request.fields)
+    ]
     matching = bind(session, scope, base_ids, [FilterSource(request.filter, _IN_BODY), *more]).condition()
     counter = FacetCounter(session, base_ids, and_(CURRENT, matching), request.limit, request.dates)
-    return FacetsOut(total=counter.total(), facets=[counter.facet(one) for one in wanted])
+    return FacetsOut(total=counter.total(), facets=[counter.facet(one) for one in definitions])

@@ -31,11 +31,11 @@ def _read(session: Session, scope: Scope, days: int, kb_id: str | None) -> list[
         knowledge_bases.find_own(session, scope, kb_id)
     own = true() if scope.everything else KnowledgeBase.owner_id == scope.account_id
     bases = select(KnowledgeBase.id).where(scope.sees(KnowledgeBase), own)
-    wanted: list[ColumnElement[bool]] = [QuestionDay.knowledge_base_id.in_(bases)]
+    conditions: list[ColumnElement[bool]] = [QuestionDay.knowledge_base_id.in_(bases)]
     if kb_id is not None:
-        wanted.append(QuestionDay.knowledge_base_id == kb_id)
+        conditions.append(QuestionDay.knowledge_base_id == kb_id)
     sums = [func.sum(getattr(QuestionDay, name)).label(name) for name in COUNTED]
     first = utc_now().date() - timedelta(days=days - 1)
-    query = select(QuestionDay.day, *sums).where(*wanted, QuestionDay.day >= first)
+    query = select(QuestionDay.day, *sums).where(*conditions, QuestionDay.day >= first)
     rows = session.execute(query.group_by(QuestionDay.day).order_by(QuestionDay.day.desc())).mappings()
     return [QuestionDayOut(**{**row, **{name: max(0, row[name]) for name in COUNTED}}) for row in rows]

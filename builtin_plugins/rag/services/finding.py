@@ -77,13 +77,13 @@ def _latest(session: Session, scope: Scope, kb_id: str) -> Sequence[Any]:
 
 
 def _headings(texts: Sequence[str]) -> list[str]:
-    found = (
+    headings = (
         body_of(sentence.text).strip()
         for text in texts
         for sentence in split_sentences(text)
         if sentence.is_heading
     )
-    return list(dict.fromkeys(one for one in found if _says_something(one)))
+    return list(dict.fromkeys(one for one in headings if _says_something(one)))
 
 
 def _says_something(heading: str) -> bool:

@@ -14,11 +14,11 @@ from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform, Prepared, Scope, Unit, Unprocessable
 
 
-def check_graph(platform: Platform, wanted: bool) -> None:
+def check_graph(platform: Platform, graph: bool) -> None:
     """Raise Unprocessable if a graph is wanted but no plugin builds graphs."""
-    if wanted and not builds_graphs(platform):
+    if graph and not builds_graphs(platform):
         raise Unprocessable.field(
-            ("body", "graph"), "no active plugin builds graphs; ask the operator to enable graph_rag", wanted
+            ("body", "graph"), "no active plugin builds graphs; ask the operator to enable graph_rag", graph
         )
 
 
@@ -38,7 +38,7 @@ def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
     )
 
 
-def seen(scope: Scope) -> Select[str]:
+def documents_with_graph(scope: Scope) -> Select[str]:
     """The ids of documents that a scope may read, in knowledge bases that have a graph and that it sees."""
     query = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
     completed = (KnowledgeBase.graph, Document.status == "completed")
@@ -47,13 +47,13 @@ def seen(scope: Scope) -> Select[str]:
 
 def graph_documents(session: Session, kb_id: str) -> list[api.GraphDocument]:
     """The readable documents of a knowledge base that wants a graph, oldest first."""
-    ordered = _wanted().where(KnowledgeBase.id == kb_id).order_by(Document.uploaded_at, Document.id)
+    ordered = _graph_documents().where(KnowledgeBase.id == kb_id).order_by(Document.uploaded_at, Document.id)
     return [api.GraphDocument(*row) for row in session.execute(ordered)]
 
 
 def hold(unit: Unit, document_id: str) -> api.GraphDocument | None:
     """Lock a document that needs a graph, and its knowledge base, until the unit ends."""
-    row = _HELD.first(unit.session, {"wanted": document_id})
+    row = _LOCKED_DOCUMENT.first(unit.session, {"wanted": document_id})
     return None if row is None else api.GraphDocument(**row)
 
 
@@ -62,7 +62,7 @@ async def read_passages(
 ) -> api.DocumentPassages:
     """Passages of a document in their order."""
     points, total = await platform.resource(VECTORS).points(f"rag:{kb_id}", document_id, limit, offset)
-    found = [
+    passages = [
         api.Passage(
             point.text,
             "",
@@ -77,10 +77,10 @@ async def read_passages(
         )
         for point in points
     ]
-    return api.DocumentPassages(found, total)
+    return api.DocumentPassages(passages, total)
 
 
-def _wanted() -> Select[Any]:
+def _graph_documents() -> Select[Any]:
     columns: list[Any] = [
         Document.id.label("document_id"),
         KnowledgeBase.id.label("knowledge_base_id"),
@@ -94,5 +94,7 @@ def _wanted() -> Select[Any]:
     )
 
 
-_HELD = Prepared(_wanted().where(Document.id == bindparam("wanted")).with_for_update(read=True))
+_LOCKED_DOCUMENT = Prepared(
+    _graph_documents().where(Document.id == bindparam("wanted")).with_for_update(read=True)
+)
 """Built once: it runs after every ingestion."""

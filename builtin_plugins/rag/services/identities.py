@@ -125,8 +125,8 @@ def inside(identity: str | None, name: str) -> str | None:
     if identity is None:
         return None
     longest = LONGEST_PATH if path_in(identity) is not None else LONGEST_ID
-    made = f"{identity}!/{unicodedata.normalize('NFC', name)}"
-    return made if len(made) <= longest else _INSIDE + hashlib.sha256(made.encode()).hexdigest()
+    inner = f"{identity}!/{unicodedata.normalize('NFC', name)}"
+    return inner if len(inner) <= longest else _INSIDE + hashlib.sha256(inner.encode()).hexdigest()
 
 
 def members_of(document: Document) -> ColumnElement[bool]:
@@ -146,8 +146,8 @@ def latest(session: Session, base_id: str, identity: str) -> Document | None:
     """The newest version under an identity, completed or not."""
     mine = (Document.knowledge_base_id == base_id) & (Document.identity == identity)
     newest = select(Document).where(mine).order_by(Document.version.desc()).limit(1)
-    found: Document | None = session.scalar(newest)
-    return found
+    document: Document | None = session.scalar(newest)
+    return document
 
 
 def replaced_by(session: Session, document: Document) -> Document | None:
@@ -158,16 +158,16 @@ def replaced_by(session: Session, document: Document) -> Document | None:
         Document.identity == document.identity
     )
     earlier = mine & (Document.version < document.version) & (Document.status == "completed")
-    found: Document | None = session.scalar(
+    predecessor: Document | None = session.scalar(
         select(Document).where(earlier).order_by(Document.version.desc()).limit(1)
     )
-    return found
+    return predecessor
 
 
 def present(session: Session, base_id: str, identity: str) -> Document | None:
     """The same, unless a newer one has replaced it, as one whose restoring failed."""
-    found = latest(session, base_id, identity)
-    return None if found is None or found.status == SUPERSEDED else found
+    newest = latest(session, base_id, identity)
+    return None if newest is None or newest.status == SUPERSEDED else newest
 
 
 def settle_identity(

@@ -166,10 +166,10 @@ async def ingest(
 
     `left_out` names the files inside that did not become documents. Raises `Gone` if it isn't wanted.
     """
-    found = await platform.database.read(load, payload)
-    if found is None:
+    pair = await platform.database.read(load, payload)
+    if pair is None:
         raise Gone
-    document, base = found
+    document, base = pair
     try:
         await Ingestion(platform, document, base, progress, payload, left_out).run()
     except _Large:
@@ -217,8 +217,8 @@ class Ingestion:
         self._settings = platform.settings_of(RagSettings)
         self._language: str | None = None
         self._subject = ""
-        self._said: Properties = {}
-        self._known = KnownVectors({}, "")
+        self._validity: Properties = {}
+        self._known_vectors = KnownVectors({}, "")
         self._doubts: str | None = None
         self._words = WordsPublisher(platform, base, document, self._hold)
 
@@ -230,7 +230,7 @@ class Ingestion:
             parsed = await self._parse(sink)
             most = self._settings.max_chunks
             survey = await asyncio.to_thread(_survey, self._chunks(parsed), most, self._document.filename)
-            first, passages, self._subject, self._said = survey
+            first, passages, self._subject, self._validity = survey
             if passages > most:
                 raise UnparsableDocument("too_large", f"over {most} passages")
             await self._check_room(passages)
@@ -242,7 +242,7 @@ class Ingestion:
             if not self._payload.large and passages > LARGE_PASSAGES:
                 raise _Large
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
-            self._known = await known_vectors(self._platform, self._base, self._document)
+            self._known_vectors = await known_vectors(self._platform, self._base, self._document)
             self._progress.count(parsed, passages, done)
             await self._while_wanted(self._embed_all(self._chunks(parsed), done))
             await self._platform.database.write(self._finish, parsed)
@@ -307,18 +307,18 @@ class Ingestion:
     async def _is_wanted(self) -> bool:
         """Whether this run is still wanted; assumed so while the database can't be reached."""
         try:
-            found = await self._platform.database.read(
+            document = await self._platform.database.read(
                 lambda session: session.get(Document, self._document.id)
             )
         except (SQLAlchemyError, OSError):
             return True
-        return is_wanted(found, self._document.uploaded_at)
+        return is_wanted(document, self._document.uploaded_at)
 
     def _parser(self) -> Parser:
-        found = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
-        if found is None:
+        parser = self._platform.resource(PARSERS).for_media_type(self._document.content_type)
+        if parser is None:
             raise ParserUnavailable(f"no parser reads {self._document.content_type} any more")
-        return found
+        return parser
 
     async def _embed_all(self, chunks: Iterator[Chunk], done: int) -> None:
         """Write one batch while the next ones are embedded; `done` passages are already written.
@@ -373,7 +373,7 @@ class Ingestion:
 
     async def _embed(self, batch: Sequence[Chunk]) -> Embedded:
         texts = [searched_text(item.text, self._payload_of(item)) for item in batch]
-        return await self._known.embed(self._platform, self._base.embedding_model, texts)
+        return await self._known_vectors.embed(self._platform, self._base.embedding_model, texts)
 
     def _payload_of(self, item: Chunk) -> dict[str, Any]:
         return payload_of(item, self._language, context_of(self._subject, item.sections))
@@ -398,7 +398,7 @@ class Ingestion:
         if count == 0:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._doubts, self._left_out))) or None
-        properties = with_language({**parsed.properties, **self._said}, self._language)
+        properties = with_language({**parsed.properties, **self._validity}, self._language)
         settle_metadata(unit, self._base.id, [(document, properties)])
         complete(unit, self._platform, document, self._base, count, parsed.page_count)
         forget(unit, self._platform, document)
@@ -406,8 +406,8 @@ class Ingestion:
 
     def _hold(self, unit: Unit) -> Document:
         """Lock the document and its knowledge base, so that neither can be deleted before the commit."""
-        kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == self._base.id)
-        revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+        query = select(KnowledgeBase.revision).where(KnowledgeBase.id == self._base.id)
+        revision = unit.session.scalar(query.with_for_update(read=True, key_share=True))
         if revision is None:
             raise Gone
         if revision != self._base.revision:
@@ -456,7 +456,7 @@ class _Survey(NamedTuple):
     first: Chunk | None
     passages: int
     subject: str
-    said: Properties
+    validity: Properties
 
 
 def _survey(chunks: Iterator[Chunk], most: int, filename: str) -> _Survey:

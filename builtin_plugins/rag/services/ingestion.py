@@ -42,16 +42,16 @@ def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
     knowledge_bases.find(session, scope, kb_id)
     mine = (Document.knowledge_base_id == kb_id) & readable(scope)
     counts = select(Document.status, func.count()).where(mine).group_by(Document.status)
-    found = {status: int(count) for status, count in session.execute(counts)}
-    processing = found.get("processing", 0)
+    counts_by_status = {status: int(count) for status, count in session.execute(counts)}
+    processing = counts_by_status.get("processing", 0)
     waiting = _sizes(session, mine & (Document.status == "processing"))
     now = utc_now()
     reading = _reading(session, mine) if processing else []
     pace = _pace(session, mine, now, reading)
     return IngestionOut(
         processing=processing,
-        completed=found.get("completed", 0),
-        failed=found.get("failed", 0),
+        completed=counts_by_status.get("completed", 0),
+        failed=counts_by_status.get("failed", 0),
         processing_bytes=sum(waiting.values()),
         queue_position=_position(session, kb_id) if processing else None,
         documents_per_minute=round(60 * pace.documents / pace.seconds, 1),
@@ -63,10 +63,10 @@ def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
 def _sizes(session: Session, which: ColumnElement[bool]) -> Counter[str]:
     """The total bytes of these documents, by kind."""
     query = select(Document.content_type, func.sum(Document.size_bytes)).where(which)
-    found = Counter[str]()
+    sizes = Counter[str]()
     for content_type, size in session.execute(query.group_by(Document.content_type)):
-        found[_kind(content_type)] += int(size)
-    return found
+        sizes[_kind(content_type)] += int(size)
+    return sizes
 
 
 def _kind(content_type: str) -> str:
@@ -141,10 +141,10 @@ def _seconds_left(
     """The maximum of what the slowest document being read and the slowest kind will take, as kinds are read
     in parallel. None while the pace of any kind is unknown, or known from too little.
     """
-    known = [one for one in reading if one.seconds is not None]
-    longest = max((one.seconds or 0 for one in known), default=1)
+    timed_readings = [one for one in reading if one.seconds is not None]
+    longest = max((one.seconds or 0 for one in timed_readings), default=1)
     for kind, size in waiting.items():
-        alike = [one for one in known if one.kind == kind]
+        alike = [one for one in timed_readings if one.kind == kind]
         others = size - sum(one.size for one in alike)
         if others <= 0:
             continue
@@ -177,11 +177,11 @@ def _pace(session: Session, mine: ColumnElement[bool], now: datetime, reading: S
     for document, early in _begun_before(session, mine, began):
         sizes[_kind(document.content_type)] -= early * document.size_bytes
         before += early * document.chunk_count
-    shares = [(one, one.lately(began, now)) for one in reading]
-    earlier = sum(one.passages * (1 - share) for one, share in shares)
-    for one, share in shares:
-        if one.speed(now):
-            sizes[one.kind] += (one.size - one.left) * share
+    shares = [(item, item.lately(began, now)) for item in reading]
+    earlier = sum(item.passages * (1 - share) for item, share in shares)
+    for item, share in shares:
+        if item.speed(now):
+            sizes[item.kind] += (item.size - item.left) * share
     count = int(read) - before + int(under_way) - earlier
     return _Pace(int(documents), count, sizes, measured, seconds)
 
@@ -230,8 +230,8 @@ async def retry_failed(caller: Caller, kb_id: str) -> int:
     """Requeue all failed documents; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     write, total = caller.platform.database.write, 0
-    asked = await caller.platform.database.read(_now)
-    while changed := await write(_retry_some, caller.platform, scope, kb_id, asked):
+    asked_at = await caller.platform.database.read(_now)
+    while changed := await write(_retry_some, caller.platform, scope, kb_id, asked_at):
         total += changed
     return total
 
@@ -241,9 +241,9 @@ def _now(session: Session) -> datetime:
     return session.scalars(select(shared_moment(session))).one()
 
 
-def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked: datetime) -> int:
-    """Requeue some documents that failed before `asked`; later failures are left."""
-    documents = _some(unit, scope, kb_id, "failed", asked)
+def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked_at: datetime) -> int:
+    """Requeue some documents that failed before `asked_at`; later failures are left."""
+    documents = _some(unit, scope, kb_id, "failed", asked_at)
     largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
     base = knowledge_bases.find_own(unit.session, scope, kb_id)
     for document in documents:
@@ -255,8 +255,8 @@ def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked:
 
 def _some(unit: Unit, scope: Scope, kb_id: str, status: str, before: datetime | None) -> list[Document]:
     knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
-    wanted = (Document.knowledge_base_id == kb_id) & (Document.status == status) & readable(scope)
+    condition = (Document.knowledge_base_id == kb_id) & (Document.status == status) & readable(scope)
     if before is not None:
-        wanted &= Document.completed_at < before
-    oldest = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
+        condition &= Document.completed_at < before
+    oldest = select(Document).where(condition).order_by(Document.uploaded_at, Document.id)
     return list(unit.session.scalars(oldest.limit(_AT_ONCE).with_for_update()))

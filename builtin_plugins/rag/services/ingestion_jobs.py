@@ -51,25 +51,25 @@ async def _read(platform: Platform, payload: IngestPayload, progress: Progress) 
 
 
 async def _take_out(platform: Platform, payload: IngestPayload) -> Inside | None:
-    found = await platform.database.read(load, payload)
-    if found is None:
+    pair = await platform.database.read(load, payload)
+    if pair is None:
         raise Gone
     if payload.depth >= DEEPEST:
         return None
-    asked = payload.asked or found[0].uploaded_at
-    queue = partial(_queue_member, platform, payload.depth + 1, asked)
+    asked_at = payload.asked or pair[0].uploaded_at
+    queue = partial(_queue_member, platform, payload.depth + 1, asked_at)
     with suppress(UnparsableDocument):  # ingesting it will report what is wrong
-        return await take_out(platform, *found, asked, queue)
+        return await take_out(platform, *pair, asked_at, queue)
     return None
 
 
-def _queue_member(platform: Platform, depth: int, asked: datetime, unit: Unit, document: Document) -> None:
+def _queue_member(platform: Platform, depth: int, asked_at: datetime, unit: Unit, document: Document) -> None:
     largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
     owner = unit.session.scalar(
         select(KnowledgeBase.owner_id).where(KnowledgeBase.id == document.knowledge_base_id)
     )
     # The earlier of both, as another machine's clock may be slow.
-    queue_document(unit, document, owner, int(largest), depth, min(asked, document.uploaded_at))
+    queue_document(unit, document, owner, int(largest), depth, min(asked_at, document.uploaded_at))
 
 
 INGEST = LongJob(
@@ -96,7 +96,7 @@ def queue_document(
     owner_id: int | None,
     largest: int,
     depth: int = 0,
-    asked: datetime | None = None,
+    asked_at: datetime | None = None,
 ) -> None:
     """Queue the ingestion of a document. Files of more than `largest` bytes count as large."""
     place = _place(document, largest)
@@ -105,7 +105,7 @@ def queue_document(
         large=place.lane == "large",
         depth=depth,
         attempt=document.uploaded_at,
-        asked=asked,
+        asked=asked_at,
     )
     gather = Gather(document.knowledge_base_id, place.weight)
     if document.audience_id is not None:

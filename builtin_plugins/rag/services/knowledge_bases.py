@@ -51,58 +51,58 @@ def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> K
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
     query = select(KnowledgeBase).where(KnowledgeBase.id == kb_id, scope.sees(KnowledgeBase))
     # Blocks changes, but not an ingestion, which only needs the row to stay.
-    held = query.with_for_update(key_share=True)
-    found: KnowledgeBase | None = session.scalar(held if lock else query)
-    if found is None:
+    locked_query = query.with_for_update(key_share=True)
+    base: KnowledgeBase | None = session.scalar(locked_query if lock else query)
+    if base is None:
         raise KnowledgeBaseNotFound()
-    return found
+    return base
 
 
 def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
     """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
-    found = find(session, scope, kb_id, lock=lock)
-    if not scope.owns(found):
+    base = find(session, scope, kb_id, lock=lock)
+    if not scope.owns(base):
         raise NotOwner()
-    return found
+    return base
 
 
 async def create(
-    caller: Caller, wanted: KnowledgeBaseCreate, model: str, base_id: str | None = None
+    caller: Caller, body: KnowledgeBaseCreate, model: str, base_id: str | None = None
 ) -> KnowledgeBaseOut:
     """A new knowledge base of the caller, embedded by `model`; one that has this id already stays as it is.
 
     Raises Unprocessable, NotInTeam.
     """
-    check_graph(caller.platform, wanted.graph)
-    await limit_naming(caller, wanted)
-    owner_id, scope = await owner_and_scope(caller, wanted.owner_id, "owner_id")
-    made = KnowledgeBase(
+    check_graph(caller.platform, body.graph)
+    await limit_naming(caller, body)
+    owner_id, scope = await owner_and_scope(caller, body.owner_id, "owner_id")
+    base = KnowledgeBase(
         id=base_id or str(uuid.uuid4()),
-        name=wanted.name,
-        description=wanted.description,
+        name=body.name,
+        description=body.description,
         embedding_model=model,
-        llm_model=wanted.llm_model,
-        chunk_size=wanted.chunk_size,
-        chunk_overlap=wanted.chunk_overlap,
-        graph=wanted.graph,
+        llm_model=body.llm_model,
+        chunk_size=body.chunk_size,
+        chunk_overlap=body.chunk_overlap,
+        graph=body.graph,
         owner_id=owner_id,
-        publishing=wanted.publishing,
-        date_field=checked_date_field(BUILT_IN, wanted.date_field),
-        accept_dates=wanted.accept_dates,
+        publishing=body.publishing,
+        date_field=checked_date_field(BUILT_IN, body.date_field),
+        accept_dates=body.accept_dates,
         created_at=utc_now(),
     )
-    await caller.platform.database.write(_add, caller, scope, made, wanted)
-    return render(made, 0, 0)
+    await caller.platform.database.write(_add, caller, scope, base, body)
+    return render(base, 0, 0)
 
 
-def _add(unit: Unit, caller: Caller, scope: Scope, made: KnowledgeBase, wanted: KnowledgeBaseCreate) -> None:
-    share(unit, caller.platform, made, scope, wanted)
-    unit.lock(f"rag.knowledge_base.{made.id}")
-    if unit.session.scalar(select(KnowledgeBase.id).where(KnowledgeBase.id == made.id)) is not None:
+def _add(unit: Unit, caller: Caller, scope: Scope, base: KnowledgeBase, body: KnowledgeBaseCreate) -> None:
+    share(unit, caller.platform, base, scope, body)
+    unit.lock(f"rag.knowledge_base.{base.id}")
+    if unit.session.scalar(select(KnowledgeBase.id).where(KnowledgeBase.id == base.id)) is not None:
         return
-    unit.session.execute(insert(_BASE), {name: getattr(made, name) for name in _FIELDS})
-    action, after = "rag.knowledge_base.created", {"name": made.name, **sharing_of(made)}
-    audit(unit, action, "knowledge_base", made.id, after=after, origin=caller.origin)
+    unit.session.execute(insert(_BASE), {name: getattr(base, name) for name in _FIELDS})
+    action, after = "rag.knowledge_base.created", {"name": base.name, **sharing_of(base)}
+    audit(unit, action, "knowledge_base", base.id, after=after, origin=caller.origin)
 
 
 async def list_page(caller: Caller, query: KnowledgeBaseQuery) -> tuple[list[KnowledgeBaseOut], int]:
@@ -154,26 +154,26 @@ def _update(
     change: KnowledgeBaseUpdate,
     apply_dates: ApplyDates,
 ) -> KnowledgeBaseOut:
-    platform, found = caller.platform, find_own(unit.session, scope, kb_id, lock=True)
+    platform, base = caller.platform, find_own(unit.session, scope, kb_id, lock=True)
     for field in ("name", "description", "llm_model", "publishing"):
         value = getattr(change, field)
         if field in change.model_fields_set and (value is not None or field == "llm_model"):
-            setattr(found, field, value)
+            setattr(base, field, value)
     if "date_field" in change.model_fields_set:
-        found.date_field = checked_date_field(fields_of(unit.session, kb_id), change.date_field)
-    if change.accept_dates is not None and change.accept_dates != found.accept_dates:
-        found.accept_dates = change.accept_dates
-        apply_dates(unit, kb_id, scope.account_id or found.owner_id)
-    before = sharing_of(found)
-    share_anew(unit, platform, found, scope, change)
-    note_sharing(unit, caller, "knowledge_base", found, before)
+        base.date_field = checked_date_field(fields_of(unit.session, kb_id), change.date_field)
+    if change.accept_dates is not None and change.accept_dates != base.accept_dates:
+        base.accept_dates = change.accept_dates
+        apply_dates(unit, kb_id, scope.account_id or base.owner_id)
+    before = sharing_of(base)
+    share_anew(unit, platform, base, scope, change)
+    note_sharing(unit, caller, "knowledge_base", base, before)
     if change.graph is not None:
         check_graph(platform, change.graph)
-        found.graph = change.graph
+        base.graph = change.graph
         unit.session.flush()
-        tell_of_graph(platform, unit, found)
+        tell_of_graph(platform, unit, base)
     counts = _counts(unit.session, scope, [kb_id])
-    return render(found, *counts.get(kb_id, (0, 0)))
+    return render(base, *counts.get(kb_id, (0, 0)))
 
 
 async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> Receipt:
@@ -190,20 +190,20 @@ async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> Receip
 def _remove(
     unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, confirmed: Sequence[str]
 ) -> Receipt:
-    found = find_own(unit.session, scope, kb_id, lock=True)
-    dependents = _dependents(unit.session, scope, found)
+    base = find_own(unit.session, scope, kb_id, lock=True)
+    dependents = _dependents(unit.session, scope, base)
     if dependents and {p.id for p in dependents} != set(confirmed):
         raise _refusal(dependents)
     for pipeline in dependents:
         unit.session.delete(pipeline)
-    delete_base(unit, caller.platform, found)
-    receipt = of_base(unit, caller, signer, found, scope)
+    delete_base(unit, caller.platform, base)
+    receipt = of_base(unit, caller, signer, base, scope)
     audit(
         unit,
         "rag.knowledge_base.deleted",
         "knowledge_base",
         kb_id,
-        before={"name": found.name},
+        before={"name": base.name},
         origin=caller.origin,
     )
     return receipt

@@ -27,10 +27,10 @@ async def tell_languages(platform: Platform, _payload: NoPayload) -> None:
     """Detect the language of each completed document that hasn't been checked yet."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
-        found = await platform.database.read(_next)
-        if not found:
+        batch = await platform.database.read(_next)
+        if not batch:
             return
-        for base, document_id in found:
+        for base, document_id in batch:
             await _tell(platform, base, document_id)
             if time.monotonic() >= until:
                 return
@@ -38,10 +38,10 @@ async def tell_languages(platform: Platform, _payload: NoPayload) -> None:
 
 async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> None:
     rows, _ = await platform.resource(VECTORS).points(base.collection, document_id, 1, 0)
-    told = rows[0].payload.get(LANGUAGE) if rows else None
-    if rows and told is None:
-        (told,) = await languages_of(platform, [rows[0].text])
-    await platform.database.write(_store, platform, base.id, document_id, told)
+    language = rows[0].payload.get(LANGUAGE) if rows else None
+    if rows and language is None:
+        (language,) = await languages_of(platform, [rows[0].text])
+    await platform.database.write(_store, platform, base.id, document_id, language)
 
 
 def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:

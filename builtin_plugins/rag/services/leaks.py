@@ -55,11 +55,11 @@ class StoredDocuments:
     def allowed(self, reader: StoredReader) -> set[str]:
         """See `ReadableRows`."""
         bases, mine = self._bases.allowed(reader), self._mine.get(reader.account_id, set())
-        found = set[str]()
+        document_ids = set[str]()
         for (base, audiences), ids in self._kinds.items():
             if base in bases and all(one is None or one in self._open or one in mine for one in audiences):
-                found.update(ids)
-        return found
+                document_ids.update(ids)
+        return document_ids
 
     def read(self, session: Session, scope: Scope) -> set[str]:
         """See `ReadableRows`."""
@@ -68,10 +68,10 @@ class StoredDocuments:
     def _read_audiences(self, session: Session) -> None:
         rows = session.execute(select(Audience.id, Audience.everybody)).all()
         self._open = {row.id for row in rows if row.everybody}
-        known = {row.id for row in rows}
+        audience_ids = {row.id for row in rows}
         audiences: dict[str, set[str]] = defaultdict(set)
         for row in session.scalars(select(AudienceReader)):
-            if row.audience_id in known:
+            if row.audience_id in audience_ids:
                 audiences[row.reader].add(row.audience_id)
         self._mine: dict[int, set[str]] = defaultdict(set)
         for member in session.scalars(select(ReaderMember)):

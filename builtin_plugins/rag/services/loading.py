@@ -45,10 +45,10 @@ _BASES = Prepared(
 
 async def knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
-    return await _seen(caller, await scope_of(caller.platform, caller.principal), kb_id)
+    return await _visible_base(caller, await scope_of(caller.platform, caller.principal), kb_id)
 
 
-async def _seen(caller: Caller, scope: Scope, kb_id: str) -> KnowledgeBase:
+async def _visible_base(caller: Caller, scope: Scope, kb_id: str) -> KnowledgeBase:
     row = await caller.platform.database.read(_ONE_BASE.first, {**scope.binds, "wanted": kb_id})
     if row is None:
         raise KnowledgeBaseNotFound()
@@ -58,10 +58,10 @@ async def _seen(caller: Caller, scope: Scope, kb_id: str) -> KnowledgeBase:
 async def own_knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
     """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
-    found = await _seen(caller, scope, kb_id)
-    if not scope.owns(found):
+    base = await _visible_base(caller, scope, kb_id)
+    if not scope.owns(base):
         raise NotOwner()
-    return found
+    return base
 
 
 def hold_own(session: Session, scope: Scope, kb_id: str) -> KnowledgeBase:
@@ -69,10 +69,10 @@ def hold_own(session: Session, scope: Scope, kb_id: str) -> KnowledgeBase:
     row = _ONE_BASE_HELD.first(session, {**scope.binds, "wanted": kb_id})
     if row is None:
         raise KnowledgeBaseNotFound()
-    found = KnowledgeBase(**row)
-    if not scope.owns(found):
+    base = KnowledgeBase(**row)
+    if not scope.owns(base):
         raise NotOwner()
-    return found
+    return base
 
 
 def seen_bases(scope: Scope) -> Select[str]:
@@ -147,8 +147,8 @@ def subject_in(payload: Mapping[str, Any]) -> str:
 
 def payload_of(item: Placed, language: str | None, context: str) -> dict[str, Any]:
     """A passage's payload: its place, the language, and what is searched with it (`context_of`), if known."""
-    known = {LANGUAGE: language, CONTEXT: context}
-    return {**place_of(item), **{key: value for key, value in known.items() if value}}
+    fields = {LANGUAGE: language, CONTEXT: context}
+    return {**place_of(item), **{key: value for key, value in fields.items() if value}}
 
 
 _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")

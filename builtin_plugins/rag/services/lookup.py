@@ -73,7 +73,7 @@ async def list_pipelines(caller: Caller) -> list[api.PipelineEntry]:
     return [_entry(row, scope) for row in rows]
 
 
-def seen(scope: Scope) -> Select[str]:
+def visible_pipelines(scope: Scope) -> Select[str]:
     """A query for the ids of the pipelines that the scope can see."""
     return select(Pipeline.id).where(scope.sees(Pipeline))
 
@@ -87,18 +87,18 @@ def _entry(row: Mapping[str, Any], scope: Scope) -> api.PipelineEntry:
 def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
     """The ids of the pipelines over a knowledge base that the scope sees, newest first; at most 500."""
     mine = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
-    seen = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
-    return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(MOST)))
+    query = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
+    return list(session.scalars(query.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(MOST)))
 
 
 def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> list[str]:
     """Which of these documents are in a knowledge base, locked against deletion until the unit ends."""
-    found: list[str] = []
+    ids: list[str] = []
     mine = select(Document.id).where(Document.knowledge_base_id == kb_id).order_by(Document.id)
     for start in range(0, len(document_ids), MOST):
         some = mine.where(Document.id.in_(document_ids[start : start + MOST]))
-        found += unit.session.scalars(some.with_for_update(read=True, key_share=True))
-    return found
+        ids += unit.session.scalars(some.with_for_update(read=True, key_share=True))
+    return ids
 
 
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, api.DocumentEntry]:

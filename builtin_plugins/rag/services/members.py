@@ -67,11 +67,11 @@ class Inside:
 
 
 async def take_out(
-    platform: Platform, document: Document, base: KnowledgeBase, asked: datetime, queue: Queue
+    platform: Platform, document: Document, base: KnowledgeBase, asked_at: datetime, queue: Queue
 ) -> Inside | None:
     """Make documents of the files inside; returns what happened to them, None for a document without any.
 
-    Can run again after a kill: the same bytes are one document, and what was deleted since `asked` stays
+    Can run again after a kill: the same bytes are one document, and what was deleted since `asked_at` stays
     deleted. Raises `UnparsableDocument`, and `Gone` once the document was deleted, cancelled or started over;
     the remaining files are then not extracted.
     """
@@ -91,14 +91,14 @@ async def take_out(
         whole = PurePath(document.filename).stem  # for a compressed file without a stored name
         members = [member._replace(name=member.name or whole) for member in members]
         pictures = _Pictures(platform, folder / "text") if parser.name in _MAIL else None
-        taken = [
-            await _take(platform, document, base, member, asked, largest, queue, pictures)
+        reasons = [
+            await _take(platform, document, base, member, asked_at, largest, queue, pictures)
             for member in members
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    found = _summary(members, taken)
-    return found and replace(found, guarded=document.audience_id is not None)
+    summary = _summary(members, reasons)
+    return summary and replace(summary, guarded=document.audience_id is not None)
 
 
 class _Pictures:
@@ -109,7 +109,7 @@ class _Pictures:
     def __init__(self, platform: Platform, sink: Path) -> None:
         self._platform = platform
         self._sink = sink
-        self._known: dict[str, str | None] = {}  # a signature's logo is in each of its mails
+        self._reasons: dict[str, str | None] = {}  # a signature's logo is in each of its mails
 
     async def why_without_text(self, path: Path, content_type: str) -> str | None:
         """Why a picture can't become a document; None if it can, or for any other file."""
@@ -117,9 +117,9 @@ class _Pictures:
         if parser is None or not content_type.startswith("image/"):
             return None
         key = await asyncio.to_thread(_digest, path)
-        if key not in self._known:
-            self._known[key] = await self._why(path, parser)
-        return self._known[key]
+        if key not in self._reasons:
+            self._reasons[key] = await self._why(path, parser)
+        return self._reasons[key]
 
     async def _why(self, path: Path, parser: Parser) -> str | None:
         limits = self._platform.settings_of(RagSettings).parse_limits()
@@ -143,7 +143,7 @@ async def _take(
     parent: Document,
     base: KnowledgeBase,
     member: Member,
-    asked: datetime,
+    asked_at: datetime,
     largest: int,
     queue: Queue,
     pictures: _Pictures | None,
@@ -163,7 +163,9 @@ async def _take(
         return str(error.detail)
     try:
         identity = inside(parent.identity, member.name)
-        arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked, identity=identity)
+        arrived = Arrived(
+            staged, name, content_type, parent_id=parent.id, asked_at=asked_at, identity=identity
+        )
         arrived = replace(arrived, uploaded_by=parent.uploaded_by)
         await write_kept(platform, _keep, platform, parent, base, arrived, queue)
     except DeletedMeanwhile:
@@ -179,15 +181,15 @@ def _keep(
     unit: Unit, platform: Platform, parent: Document, base: KnowledgeBase, file: Arrived, queue: Queue
 ) -> None:
     """Keep the file, with the knowledge base and the parent locked until the commit."""
-    kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
-    held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+    query = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
+    locked_base = unit.session.scalar(query.with_for_update(read=True, key_share=True))
     now: Document | None = unit.session.get(Document, parent.id, with_for_update=True)
-    if held is None or now is None or not is_wanted(now, parent.uploaded_at):
+    if locked_base is None or now is None or not is_wanted(now, parent.uploaded_at):
         raise Gone
     # Its readers may have changed since the file was opened.
     audience = former_audience(unit.session, now)
     file = replace(file, audience_id=audience, audience_settled=audience is not None)
-    document, new = keep_document(unit, platform, held, file)
+    document, new = keep_document(unit, platform, locked_base, file)
     if new:
         queue(unit, document)
 
@@ -215,9 +217,9 @@ def _some(count: int, total: int) -> str:
 
 def _listed(left: list[str]) -> str:
     """The first names only: an archive may have thousands."""
-    shown, length = 0, 0
-    while shown < len(left) and length + len(left[shown]) <= _TOLD_CHARS:
-        length += len(left[shown]) + 2
-        shown += 1
-    more = len(left) - shown
-    return ", ".join(left[:shown]) + (f", and {more} more" if more else "")
+    count, length = 0, 0
+    while count < len(left) and length + len(left[count]) <= _TOLD_CHARS:
+        length += len(left[count]) + 2
+        count += 1
+    more = len(left) - count
+    return ", ".join(left[:count]) + (f", and {more} more" if more else "")

@@ -42,8 +42,8 @@ def hold_base(unit: Unit, base_id: str) -> bool:
     """Lock a knowledge base also against publishing, before several of its documents are locked: a version
     that is published locks those before it. False if it was deleted.
     """
-    held = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update()
-    return unit.session.scalar(held) is not None
+    query = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update()
+    return unit.session.scalar(query) is not None
 
 
 class Layers:
@@ -52,82 +52,86 @@ class Layers:
     """
 
     def __init__(self) -> None:
-        self._said: dict[str, dict[str, tuple[FieldValue, ...]]] = {}
+        self._by_field: dict[str, dict[str, tuple[FieldValue, ...]]] = {}
         self.changed: set[str] = set()
         """The fields that were changed since the layers were read."""
 
     def read(self, field: str, origin: str, value: FieldValue | None) -> None:
         """Take a stored value, the next of its field; None if the field is empty."""
-        by_origin = self._said.setdefault(field, {})
+        by_origin = self._by_field.setdefault(field, {})
         by_origin[origin] = (*by_origin.get(origin, ()), *([] if value is None else [value]))
 
     def get(self, field: str, origin: Origin) -> tuple[FieldValue, ...] | None:
         """What an origin says about a field; None if nothing."""
-        return self._said.get(field, {}).get(origin)
+        return self._by_field.get(field, {}).get(origin)
 
     def of_origin(self, origin: Origin) -> dict[str, tuple[FieldValue, ...]]:
         """All that an origin says."""
-        return {field: said[origin] for field, said in self._said.items() if origin in said}
+        return {
+            field: by_origin[origin] for field, by_origin in self._by_field.items() if origin in by_origin
+        }
 
     def put(self, origin: Origin, field: str, values: Iterable[FieldValue] | None) -> None:
         """Let an origin say this about a field; None for nothing any more."""
-        given, before = None if values is None else tuple(dict.fromkeys(values)), self.get(field, origin)
-        if given == before:
+        after, before = None if values is None else tuple(dict.fromkeys(values)), self.get(field, origin)
+        if after == before:
             return
         self.changed.add(field)
-        if given is None:
-            del self._said[field][origin]
+        if after is None:
+            del self._by_field[field][origin]
         else:
-            self._said.setdefault(field, {})[origin] = given
+            self._by_field.setdefault(field, {})[origin] = after
 
     def proposed(self) -> dict[str, tuple[FieldValue, ...]]:
         """What is proposed for fields about which nobody has said anything."""
-        said = self.of_origin(PROPOSAL)
-        return {field: values for field, values in said.items() if values and self.winning(field) is None}
+        proposals = self.of_origin(PROPOSAL)
+        return {
+            field: values for field, values in proposals.items() if values and self.winning(field) is None
+        }
 
-    def replace(self, origin: Origin, said: Values) -> None:
+    def replace(self, origin: Origin, values_by_field: Values) -> None:
         """Let an origin say only this."""
-        for field in self.of_origin(origin).keys() - said.keys():
+        for field in self.of_origin(origin).keys() - values_by_field.keys():
             self.put(origin, field, None)
-        for field, values in said.items():
+        for field, values in values_by_field.items():
             self.put(origin, field, values)
 
-    def set(self, origin: Origin, said: Values) -> None:
+    def set(self, origin: Origin, values_by_field: Values) -> None:
         """Let an origin say this about some fields. Without values, it says nothing more about one; a person
         empties it, whatever others say.
         """
-        for field, values in said.items():
+        for field, values in values_by_field.items():
             others = any(self.get(field, other) for other in (*ORIGINS[1:], PROPOSAL))
             empty = () if origin == "hand" and others else None
             self.put(origin, field, values or empty)
 
     def winning(self, field: str) -> tuple[Origin, tuple[FieldValue, ...]] | None:
         """The values of a field, and who says so; None if nobody says anything."""
-        said = self._said.get(field, {})
-        return next(((origin, said[origin]) for origin in ORIGINS if origin in said), None)
+        by_origin = self._by_field.get(field, {})
+        return next(((origin, by_origin[origin]) for origin in ORIGINS if origin in by_origin), None)
 
     def overruled(self, field: str) -> list[tuple[Origin, tuple[FieldValue, ...]]]:
         """What is said about a field and does not count; with it, that it is empty by hand."""
-        said, winner = self._said.get(field, {}), self.winning(field)
-        ranked = [(origin, said[origin]) for origin in (*ORIGINS, PROPOSAL) if origin in said]
+        by_origin, winner = self._by_field.get(field, {}), self.winning(field)
+        ranked = [(origin, by_origin[origin]) for origin in (*ORIGINS, PROPOSAL) if origin in by_origin]
         return [one for one in ranked if one != winner or not one[1]]
 
 
 def read_layers(session: Session, document_ids: Collection[str]) -> dict[str, Layers]:
     """What each origin says about these documents, by id."""
-    found = {document_id: Layers() for document_id in document_ids}
-    if not found:
-        return found
-    wanted = {"ids": list(found)}
+    layers = {document_id: Layers() for document_id in document_ids}
+    if not layers:
+        return layers
+    binds = {"ids": list(layers)}
     for table in (_VALUE, _SHADOWED):
         columns = (table.c.document_id, table.c.field, table.c.origin)
         values = (table.c.text, table.c.folded, table.c.number)
         mine = Among(table.c.document_id, bindparam("ids", type_=Ids(String)))
         query = select(*columns, *values).where(mine).order_by(table.c.field, table.c.position)
-        for document_id, field, origin, *value in session.execute(query, wanted):
+        for document_id, field, origin, *value in session.execute(query, binds):
             is_empty = value == [None, None, None]
-            found[document_id].read(field, origin, None if is_empty else FieldValue(*value))
-    return found
+            layers[document_id].read(field, origin, None if is_empty else FieldValue(*value))
+    return layers
 
 
 def write_layers(unit: Unit, base_id: str, documents: Mapping[str, Layers]) -> None:
@@ -178,21 +182,21 @@ def settle_proposals(layers: Layers, *, accepted: bool) -> None:
 
 def read_values(session: Session, document_ids: Collection[str]) -> dict[str, dict[str, list[FieldValue]]]:
     """The values of these documents by id and field, in one query."""
-    found: dict[str, dict[str, list[FieldValue]]] = {}
+    by_document: dict[str, dict[str, list[FieldValue]]] = {}
     mine = Among(_VALUE.c.document_id, bindparam("ids", type_=Ids(String)))
     columns = (_VALUE.c.document_id, _VALUE.c.field, _VALUE.c.text, _VALUE.c.folded, _VALUE.c.number)
     query = select(*columns).where(mine).order_by(_VALUE.c.field, _VALUE.c.position)
     for document_id, field, *value in session.execute(query, {"ids": list(document_ids)}):
-        found.setdefault(document_id, {}).setdefault(field, []).append(FieldValue(*value))
-    return found
+        by_document.setdefault(document_id, {}).setdefault(field, []).append(FieldValue(*value))
+    return by_document
 
 
 def remove_values(unit: Unit, document_ids: Collection[str]) -> int:
     """Remove all values of these documents; returns how many there were."""
-    removed, wanted = 0, {"ids": list(document_ids)}
+    removed, binds = 0, {"ids": list(document_ids)}
     for table in (_VALUE, _SHADOWED):
         mine = Among(table.c.document_id, bindparam("ids", type_=Ids(String)))
-        result: Any = unit.session.execute(delete(table).where(mine), wanted)
+        result: Any = unit.session.execute(delete(table).where(mine), binds)
         removed += result.rowcount
     return removed
 

@@ -43,8 +43,8 @@ async def ask_pipeline(
     request = arguments_from_object(
         QueryRequest, {**(options or {}), "question": question[:LONGEST_QUESTION]}
     )
-    asked = await asking.prepare(caller, pipeline_id, request, turns_of(history))
-    return _events(caller, asking.stream(asked))
+    prepared_question = await asking.prepare(caller, pipeline_id, request, turns_of(history))
+    return _events(caller, asking.stream(prepared_question))
 
 
 async def _events(caller: Caller, events: AsyncGenerator[Event, None]) -> api.PipelineEvents:
@@ -60,13 +60,13 @@ async def pipeline_tools(ctx: Context) -> list[Tool]:
     """``ask_<pipeline>`` for each pipeline of the caller's own."""
     if ctx.principal.kind == "anonymous":
         return []
-    taken: dict[str, Tool] = {}
+    tools: dict[str, Tool] = {}
     for entry in await list_pipelines(ctx.caller):
         if entry.own:
             name = f"ask_{_slug(entry.name)}"
-            name = f"{name}_{entry.id[:8]}" if name in taken else name
-            taken[name] = _tool(name, entry)
-    return list(taken.values())
+            name = f"{name}_{entry.id[:8]}" if name in tools else name
+            tools[name] = _tool(name, entry)
+    return list(tools.values())
 
 
 def _slug(name: str) -> str:
@@ -75,8 +75,8 @@ def _slug(name: str) -> str:
 
 def _tool(name: str, entry: api.PipelineEntry) -> Tool:
     async def run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        asked = arguments_from_object(PipelineQuestion, arguments)
-        return await _ask(ctx.caller, entry.id, asked.question)
+        pipeline_question = arguments_from_object(PipelineQuestion, arguments)
+        return await _ask(ctx.caller, entry.id, pipeline_question.question)
 
     return Tool(
         name,

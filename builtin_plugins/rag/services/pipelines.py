@@ -32,45 +32,47 @@ from kernel.sdk import Caller, Platform, Scope, Unit, scope_of
 def find(session: Session, scope: Scope, pipeline_id: str, *, lock: bool = False) -> Pipeline:
     """A pipeline that the caller may see. Raises PipelineNotFound, also for an invisible one."""
     query = select(Pipeline).where(Pipeline.id == pipeline_id, scope.sees(Pipeline))
-    found: Pipeline | None = session.scalar(query.with_for_update() if lock else query)
-    if found is None:
+    pipeline: Pipeline | None = session.scalar(query.with_for_update() if lock else query)
+    if pipeline is None:
         raise PipelineNotFound()
-    return found
+    return pipeline
 
 
 def find_own(session: Session, scope: Scope, pipeline_id: str) -> Pipeline:
     """A pipeline that the caller may change. Raises PipelineNotFound, NotOwner."""
-    found = find(session, scope, pipeline_id, lock=True)
-    if not scope.owns(found):
+    pipeline = find(session, scope, pipeline_id, lock=True)
+    if not scope.owns(pipeline):
         raise NotOwner()
-    return found
+    return pipeline
 
 
-async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
+async def create(caller: Caller, body: PipelineCreate) -> PipelineOut:
     """A new pipeline of the caller over knowledge bases that it may see.
 
     Raises KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
-    await limit_naming(caller, wanted)
-    owner_id, scope = await owner_and_scope(caller, wanted.owner_user_id, "owner_user_id")
-    made = Pipeline(
+    await limit_naming(caller, body)
+    owner_id, scope = await owner_and_scope(caller, body.owner_user_id, "owner_user_id")
+    pipeline = Pipeline(
         id=str(uuid.uuid4()),
-        name=wanted.name,
-        retrieval_config=wanted.retrieval_config.model_dump(mode="json", exclude_unset=True),
-        generation_config=wanted.generation_config.model_dump(exclude_unset=True),
+        name=body.name,
+        retrieval_config=body.retrieval_config.model_dump(mode="json", exclude_unset=True),
+        generation_config=body.generation_config.model_dump(exclude_unset=True),
         owner_id=owner_id,
     )
-    return await caller.platform.database.write(_add, caller.platform, scope, made, wanted)
+    return await caller.platform.database.write(_add, caller.platform, scope, pipeline, body)
 
 
-def _add(unit: Unit, platform: Platform, scope: Scope, made: Pipeline, wanted: PipelineCreate) -> PipelineOut:
-    share(unit, platform, made, scope, wanted)
-    ids = _checked(unit.session, scope, wanted.knowledge_base_ids)
-    _check_filter(unit.session, scope, made, ids)
-    unit.session.add(made)
+def _add(
+    unit: Unit, platform: Platform, scope: Scope, pipeline: Pipeline, body: PipelineCreate
+) -> PipelineOut:
+    share(unit, platform, pipeline, scope, body)
+    ids = _checked(unit.session, scope, body.knowledge_base_ids)
+    _check_filter(unit.session, scope, pipeline, ids)
+    unit.session.add(pipeline)
     unit.session.flush()
-    unit.session.add_all(_sources(made.id, ids))
-    return _render(made, ids)
+    unit.session.add_all(_sources(pipeline.id, ids))
+    return _render(pipeline, ids)
 
 
 async def list_page(caller: Caller, query: PipelineQuery) -> tuple[list[PipelineOut], int]:
@@ -80,11 +82,11 @@ async def list_page(caller: Caller, query: PipelineQuery) -> tuple[list[Pipeline
 
 
 def _page(session: Session, scope: Scope, query: PipelineQuery) -> tuple[list[PipelineOut], int]:
-    wanted: ColumnElement[bool] = scope.sees(Pipeline)
+    condition: ColumnElement[bool] = scope.sees(Pipeline)
     if query.owner_user_id is not None:
-        wanted &= or_(Pipeline.owner_id == query.owner_user_id, Pipeline.owner_id.is_(None))
-    total = session.scalar(select(func.count()).select_from(Pipeline).where(wanted))
-    ordered = select(Pipeline).where(wanted).order_by(Pipeline.created_at, Pipeline.id)
+        condition &= or_(Pipeline.owner_id == query.owner_user_id, Pipeline.owner_id.is_(None))
+    total = session.scalar(select(func.count()).select_from(Pipeline).where(condition))
+    ordered = select(Pipeline).where(condition).order_by(Pipeline.created_at, Pipeline.id)
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
     ids = _ids_of(session, scope, [row.id for row in rows])
     return [_render(row, ids.get(row.id, [])) for row in rows], int(total or 0)
@@ -115,22 +117,22 @@ async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> Pi
 def _update(
     unit: Unit, caller: Caller, scope: Scope, pipeline_id: str, change: PipelineUpdate
 ) -> PipelineOut:
-    found = find_own(unit.session, scope, pipeline_id)
+    pipeline = find_own(unit.session, scope, pipeline_id)
     if change.name is not None:
-        found.name = change.name
-    before = sharing_of(found)
-    share_anew(unit, caller.platform, found, scope, change)
-    note_sharing(unit, caller, "pipeline", found, before)
+        pipeline.name = change.name
+    before = sharing_of(pipeline)
+    share_anew(unit, caller.platform, pipeline, scope, change)
+    note_sharing(unit, caller, "pipeline", pipeline, before)
     if change.retrieval_config is not None:
-        found.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
+        pipeline.retrieval_config = change.retrieval_config.model_dump(mode="json", exclude_unset=True)
     if change.generation_config is not None:
-        found.generation_config = change.generation_config.model_dump(exclude_unset=True)
+        pipeline.generation_config = change.generation_config.model_dump(exclude_unset=True)
     if change.knowledge_base_ids is not None:
         _replace_sources(unit.session, scope, pipeline_id, change.knowledge_base_ids)
     if change.retrieval_config is not None or change.knowledge_base_ids is not None:
         sources = select(PipelineSource.knowledge_base_id).where(PipelineSource.pipeline_id == pipeline_id)
-        _check_filter(unit.session, scope, found, list(unit.session.scalars(sources)))
-    return _render_visible(unit.session, scope, found)
+        _check_filter(unit.session, scope, pipeline, list(unit.session.scalars(sources)))
+    return _render_visible(unit.session, scope, pipeline)
 
 
 def _check_filter(session: Session, scope: Scope, pipeline: Pipeline, base_ids: Sequence[str]) -> None:
@@ -139,8 +141,8 @@ def _check_filter(session: Session, scope: Scope, pipeline: Pipeline, base_ids: 
     bind(session, scope, base_ids, [FilterSource(fixed, ("body", "retrieval_config", "metadata_filter"))])
 
 
-def _replace_sources(session: Session, scope: Scope, pipeline_id: str, wanted: Sequence[str]) -> None:
-    ids = _checked(session, scope, wanted)
+def _replace_sources(session: Session, scope: Scope, pipeline_id: str, base_ids: Sequence[str]) -> None:
+    ids = _checked(session, scope, base_ids)
     session.execute(delete(PipelineSource).where(PipelineSource.pipeline_id == pipeline_id))
     session.add_all(_sources(pipeline_id, ids))
     session.flush()
@@ -158,13 +160,13 @@ def _remove(unit: Unit, scope: Scope, pipeline_id: str) -> None:
 
 def _checked(session: Session, scope: Scope, ids: Sequence[str]) -> list[str]:
     """The ids once each, all of them visible. Raises KnowledgeBaseNotFound naming the first that is not."""
-    wanted = list(dict.fromkeys(ids))
-    query = select(KnowledgeBase.id).where(KnowledgeBase.id.in_(wanted), scope.sees(KnowledgeBase))
-    known = set(session.scalars(query))
-    missing = next((kb_id for kb_id in wanted if kb_id not in known), None)
+    unique_ids = list(dict.fromkeys(ids))
+    query = select(KnowledgeBase.id).where(KnowledgeBase.id.in_(unique_ids), scope.sees(KnowledgeBase))
+    visible_ids = set(session.scalars(query))
+    missing = next((kb_id for kb_id in unique_ids if kb_id not in visible_ids), None)
     if missing is not None:
         raise KnowledgeBaseNotFound(f"Knowledge base not found: {missing}")
-    return wanted
+    return unique_ids
 
 
 def _sources(pipeline_id: str, ids: Sequence[str]) -> list[PipelineSource]:
@@ -182,10 +184,10 @@ def _ids_of(session: Session, scope: Scope, pipelines: Sequence[str]) -> dict[st
         .where(PipelineSource.pipeline_id.in_(pipelines), scope.sees(KnowledgeBase))
         .order_by(PipelineSource.pipeline_id, PipelineSource.position)
     )
-    found: dict[str, list[str]] = {}
+    ids_by_pipeline: dict[str, list[str]] = {}
     for pipeline_id, kb_id in session.execute(query):
-        found.setdefault(pipeline_id, []).append(kb_id)
-    return found
+        ids_by_pipeline.setdefault(pipeline_id, []).append(kb_id)
+    return ids_by_pipeline
 
 
 def _render_visible(session: Session, scope: Scope, pipeline: Pipeline) -> PipelineOut:

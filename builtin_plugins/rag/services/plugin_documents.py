@@ -39,16 +39,16 @@ from kernel.sdk import Caller, Scope, Unit, Unprocessable, scope_of
 _MEGABYTE = 1024 * 1024
 
 
-async def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str:
+async def open_knowledge_base(caller: Caller, kb_id: str | None, name: str, description: str) -> str:
     """Implements the hook of the same name."""
-    if known is not None:
+    if kb_id is not None:
         with suppress(KnowledgeBaseNotFound, NotOwner):
-            await documents.check_upload(caller, known)
-            return known
+            await documents.check_upload(caller, kb_id)
+            return kb_id
     visibility: Visibility = "shared" if caller.id is None else "private"
-    wanted = KnowledgeBaseCreate(name=name, description=description, visibility=visibility)
-    model = await check_embedding_model(caller.platform, wanted.embedding_model)
-    return (await knowledge_bases.create(caller, wanted, model)).id
+    body = KnowledgeBaseCreate(name=name, description=description, visibility=visibility)
+    model = await check_embedding_model(caller.platform, body.embedding_model)
+    return (await knowledge_bases.create(caller, body, model)).id
 
 
 async def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str:
@@ -59,8 +59,8 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
 async def put_document(caller: Caller, knowledge_base_id: str, document: PluginDocument) -> str:
     """Implements the hook of the same name."""
     placing = Replacement(identity_for(document.key))
-    guarding, known = documents.Guarding(document.readers), document.metadata
-    incoming = None if known is None else IncomingMetadata(known, origin="source")
+    guarding, metadata = documents.Guarding(document.readers), document.metadata
+    incoming = None if metadata is None else IncomingMetadata(metadata, origin="source")
     return await _store(
         caller, knowledge_base_id, document.filename, document.content, placing, guarding, incoming
     )
@@ -103,10 +103,10 @@ async def rename_document(caller: Caller, knowledge_base_id: str, key: str, file
 
     def write(unit: Unit) -> bool:
         loading.hold_own(unit.session, scope, knowledge_base_id)
-        found = latest(unit.session, knowledge_base_id, identity_for(key))
-        if found is not None:
-            found.filename = filename
-        return found is not None
+        document = latest(unit.session, knowledge_base_id, identity_for(key))
+        if document is not None:
+            document.filename = filename
+        return document is not None
 
     return await caller.platform.database.write(write)
 
@@ -114,10 +114,10 @@ async def rename_document(caller: Caller, knowledge_base_id: str, key: str, file
 async def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> bool:
     """Implements the hook of the same name."""
     dropped = False
-    while (found := await caller.platform.database.read(_one_of, knowledge_base_id, key)) is not None:
+    while (document_id := await caller.platform.database.read(_one_of, knowledge_base_id, key)) is not None:
         dropped = True
         try:
-            await documents.remove_kept(caller, knowledge_base_id, found)
+            await documents.remove_kept(caller, knowledge_base_id, document_id)
         except KnowledgeBaseNotFound:
             break
     return dropped
@@ -125,12 +125,12 @@ async def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> boo
 
 def _one_of(session: Session, base_id: str, key: str) -> str | None:
     """A document under a key that can be deleted next: first what came out of it, then itself."""
-    found = latest(session, base_id, identity_for(key))
-    while found is not None:
-        inside = session.scalar(select(Document).where(members_of(found), CURRENT).limit(1))
-        if inside is None or inside.id == found.id:
-            return found.id
-        found = inside
+    document = latest(session, base_id, identity_for(key))
+    while document is not None:
+        inside = session.scalar(select(Document).where(members_of(document), CURRENT).limit(1))
+        if inside is None or inside.id == document.id:
+            return document.id
+        document = inside
     return None
 
 

@@ -41,15 +41,15 @@ class PreviewTurns:
 
     def of_account(self, account: str) -> AbstractAsyncContextManager[None]:
         """An account's turn, while its page is made and sent. Raises TooManyRequests after 30 s."""
-        return _held(self._own.setdefault(account, asyncio.Lock()))
+        return _in_turn(self._own.setdefault(account, asyncio.Lock()))
 
     def making(self) -> AbstractAsyncContextManager[None]:
         """Room to make a page. Raises TooManyRequests after 30 s."""
-        return _held(self._free)
+        return _in_turn(self._free)
 
 
 @asynccontextmanager
-async def _held(turn: asyncio.Lock | asyncio.Semaphore) -> AsyncIterator[None]:
+async def _in_turn(turn: asyncio.Lock | asyncio.Semaphore) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(_PATIENCE):
             await turn.acquire()

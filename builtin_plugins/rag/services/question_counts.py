@@ -78,12 +78,12 @@ def _sum(earlier: DayCounts, later: DayCounts) -> DayCounts:
 
 def add_to(unit: Unit, additions: Additions) -> None:
     """Add to the days of knowledge bases; those of a knowledge base that is gone are dropped."""
-    wanted = {base_id for base_id, _ in additions}
-    known = set(unit.session.scalars(select(KnowledgeBase.id).where(KnowledgeBase.id.in_(wanted))))
+    base_ids = {base_id for base_id, _ in additions}
+    present = set(unit.session.scalars(select(KnowledgeBase.id).where(KnowledgeBase.id.in_(base_ids))))
     connection = unit.session.connection()
     new = insert_new(QuestionDay, is_sqlite=connection.dialect.name == "sqlite")
     for (base_id, day), counts in sorted(additions.items()):
-        if base_id in known:
+        if base_id in present:
             empty = dict.fromkeys(COUNTED, 0)
             connection.execute(new.values(knowledge_base_id=base_id, day=day, **empty))
             more = {f"more_{name}": value for name, value in counts._asdict().items()}

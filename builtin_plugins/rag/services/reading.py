@@ -38,17 +38,17 @@ async def pipeline_answer(caller: Caller, done: Done) -> api.PipelineAnswer:
     )
 
 
-def searched_bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list[KnowledgeBase]:
+def searched_bases(session: Session, scope: Scope, base_ids: Sequence[str] | None) -> list[KnowledgeBase]:
     """Those with these ids, or all that a scope sees. Raises KnowledgeBaseNotFound, BadRequest for many."""
-    if wanted is not None:
-        if len(wanted) > MOST_SEARCHED:
+    if base_ids is not None:
+        if len(base_ids) > MOST_SEARCHED:
             raise BadRequest(f"Name at most {MOST_SEARCHED} knowledge bases")
-        return [knowledge_bases.find(session, scope, kb_id) for kb_id in dict.fromkeys(wanted)]
+        return [knowledge_bases.find(session, scope, kb_id) for kb_id in dict.fromkeys(base_ids)]
     query = select(KnowledgeBase).where(scope.sees(KnowledgeBase)).order_by(KnowledgeBase.created_at)
-    found = list(session.scalars(query.limit(MOST_SEARCHED + 1)))
-    if len(found) > MOST_SEARCHED:
+    bases = list(session.scalars(query.limit(MOST_SEARCHED + 1)))
+    if len(bases) > MOST_SEARCHED:
         raise BadRequest(f"There are more than {MOST_SEARCHED} knowledge bases; name those to search")
-    return found
+    return bases
 
 
 async def list_documents(caller: Caller, limit: int, offset: int) -> list[api.DocumentEntry]:

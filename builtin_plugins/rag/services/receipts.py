@@ -44,13 +44,13 @@ class Signer:
 
     def sign(self, facts: ReceiptFacts) -> Receipt:
         """The receipt of these facts."""
-        told = facts.model_dump(mode="json") | {"key_id": self.key_id}
-        return Receipt.model_validate({**told, "signature": self._signature(told)})
+        data = facts.model_dump(mode="json") | {"key_id": self.key_id}
+        return Receipt.model_validate({**data, "signature": self._signature(data)})
 
     def signed(self, receipt: Receipt) -> bool:
         """Whether this key signed this very receipt."""
-        told = receipt.model_dump(mode="json", exclude={"signature"})
-        return hmac.compare_digest(self._signature(told), receipt.signature)
+        data = receipt.model_dump(mode="json", exclude={"signature"})
+        return hmac.compare_digest(self._signature(data), receipt.signature)
 
     def _signature(self, facts: dict[str, object]) -> str:
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
@@ -190,7 +190,7 @@ def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> li
             document_id=document_id,
         )
         for part in (part for some in answers for part in some):
-            known = parts.get(part.place, api.RemovedPart(part.place, 0))
-            pending = part.pending or known.pending
-            parts[part.place] = api.RemovedPart(part.place, known.count + part.count, pending=pending)
+            earlier = parts.get(part.place, api.RemovedPart(part.place, 0))
+            pending = part.pending or earlier.pending
+            parts[part.place] = api.RemovedPart(part.place, earlier.count + part.count, pending=pending)
     return list(parts.values())

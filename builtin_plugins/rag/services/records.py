@@ -54,7 +54,7 @@ _INSERT: Final = insert(_ROWS)
 
 @dataclass(frozen=True)
 class Arrived:
-    """A completely received file. `asked`: when the document that contains it was uploaded; None for a
+    """A completely received file. `asked_at`: when the document that contains it was uploaded; None for a
     person's upload; `uploaded_by` is that person's account. `audience_id` is who may read it; without
     `audience_settled`, the version before says so.
     """
@@ -64,7 +64,7 @@ class Arrived:
     content_type: str
     build_tree: bool = False
     parent_id: str | None = None
-    asked: datetime | None = None
+    asked_at: datetime | None = None
     identity: str | None = None
     audience_id: str | None = None
     audience_settled: bool = False
@@ -100,24 +100,24 @@ def keep_document(
     newest = None if file.identity is None else latest(unit.session, base.id, file.identity)
     if newest is not None and not file.audience_settled:
         file = replace(file, audience_id=newest.audience_id)
-    known = _known(unit, base.id, file, newest)
-    if known is not None and known.status != "failed":
+    present = _find_present(unit, base.id, file, newest)
+    if present is not None and present.status != "failed":
         if file.identity is not None and file.parent_id is not None:
-            known.parent_id = file.parent_id
-        _guard(unit, known, file)
-        return known, False
-    added = file.staged.size if known is None else 0
-    admit(unit, platform.settings_of(RagSettings), base, added, queued=file.asked is None)
-    if known is None:
+            present.parent_id = file.parent_id
+        _guard(unit, present, file)
+        return present, False
+    added = file.staged.size if present is None else 0
+    admit(unit, platform.settings_of(RagSettings), base, added, queued=file.asked_at is None)
+    if present is None:
         document = _new(unit, base, file, 1 if newest is None else newest.version + 1)
-        if file.asked is not None and is_deleted(unit.session, base.id, file.staged.sha256, file.asked):
+        if file.asked_at is not None and is_deleted(unit.session, base.id, file.staged.sha256, file.asked_at):
             raise DeletedMeanwhile
     else:
-        document = known
+        document = present
         _rename(document, file)
         start_over(document)
         unit.session.flush()
-    if known is not None or newest is not None:  # nothing has come out of a new one
+    if present is not None or newest is not None:  # nothing has come out of a new one
         _guard(unit, document, file)
     platform.blobs.keep(unit, file.staged, document.holder)
     return document, True
@@ -129,24 +129,24 @@ def _guard(unit: Unit, document: Document, file: Arrived) -> None:
         assign_audience(unit, document, file.audience_id)
 
 
-def _known(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> Document | None:
+def _find_present(unit: Unit, base_id: str, file: Arrived, newest: Document | None) -> Document | None:
     """The document that has these bytes already; one without an identity gets that of a file of its name."""
     if newest is not None and newest.status != SUPERSEDED:
         return newest if newest.sha256 == file.staged.sha256 else None
     if is_of_plugin(file.identity) or file.audience_id is not None:
         return None
     same = find_same(unit, base_id, file.staged.sha256)
-    found: Document | None = None if same is None else unit.session.get(Document, same)
-    if file.identity is None or found is None:
-        return found
-    if newest is not None or found.identity is not None or found.filename != file.filename:
+    document: Document | None = None if same is None else unit.session.get(Document, same)
+    if file.identity is None or document is None:
+        return document
+    if newest is not None or document.identity is not None or document.filename != file.filename:
         return None
-    if file.parent_id is not None and not _of_one_archive(unit, found.parent_id, file.parent_id):
+    if file.parent_id is not None and not _of_one_archive(unit, document.parent_id, file.parent_id):
         return None
-    found.identity = file.identity
+    document.identity = file.identity
     unit.session.flush()
     raise_version(unit.session, base_id)
-    return found
+    return document
 
 
 def _of_one_archive(unit: Unit, one: str | None, other: str) -> bool:
@@ -234,11 +234,11 @@ async def original(platform: Platform, document: Document) -> Path:
     different one.
     """
     path = await platform.blobs.local(document.sha256)
-    found = await asyncio.to_thread(_size, path)
-    if found != document.size_bytes:
+    size = await asyncio.to_thread(_size, path)
+    if size != document.size_bytes:
         log.error(
             "the original of document %s (%s…) has %s bytes instead of %d",
-            *(document.id, document.sha256[:12], "no" if found is None else found, document.size_bytes),
+            *(document.id, document.sha256[:12], "no" if size is None else size, document.size_bytes),
         )
         raise OriginalLost
     return path

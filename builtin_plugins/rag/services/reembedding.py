@@ -88,8 +88,8 @@ def _switch(
     base = _lock_base(unit.session, payload)
     if base is None:
         return None
-    wanted = (Document.knowledge_base_id == base.id) & (Document.status == "completed")
-    counted = select(Document.id, Document.chunk_count).where(wanted)
+    condition = (Document.knowledge_base_id == base.id) & (Document.status == "completed")
+    counted = select(Document.id, Document.chunk_count).where(condition)
     rows = unit.session.execute(counted.order_by(Document.uploaded_at, Document.id))
     missing = {one: passages for one, passages in rows if one not in done}
     if missing:
@@ -106,8 +106,8 @@ def _switch(
 def _lock_base(session: Session, payload: ReembedPayload) -> KnowledgeBase | None:
     """Lock the knowledge base, if this change is still current; no ingestion ends before the unit does."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
-    found: KnowledgeBase | None = session.scalar(select(KnowledgeBase).where(mine).with_for_update())
-    return found
+    base: KnowledgeBase | None = session.scalar(select(KnowledgeBase).where(mine).with_for_update())
+    return base
 
 
 def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
@@ -138,17 +138,17 @@ async def _batches(
     batch: list[_Part] = []
     room = _BATCH
     for document_id in documents:
-        taken = await platform.resource(VECTORS).staged(coming, document_id)
-        progress.advance(taken)
+        offset = await platform.resource(VECTORS).staged(coming, document_id)
+        progress.advance(offset)
         is_last = False
         while not is_last:
-            rows, total = await platform.resource(VECTORS).points(live, document_id, room, taken)
+            rows, total = await platform.resource(VECTORS).points(live, document_id, room, offset)
             if not rows:
                 break  # already complete, or deleted
             rows = await _with_subject(platform, live, document_id, rows, total)
-            taken += len(rows)
+            offset += len(rows)
             room -= len(rows)
-            is_last = taken == total
+            is_last = offset == total
             batch.append(_Part(document_id, rows, is_last))
             if room == 0:
                 yield batch
@@ -194,23 +194,25 @@ def _write(
 ) -> None:
     """Stage a batch and publish the documents that end in it, unless they or the change are gone."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
-    held = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
-    if unit.session.scalar(held) is None:
+    query = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
+    if unit.session.scalar(query) is None:
         return
-    given = Document.id.in_([part.document_id for part in batch]) & (Document.status == "completed")
-    kept = set(unit.session.scalars(select(Document.id).where(given).order_by(Document.id).with_for_update()))
+    condition = Document.id.in_([part.document_id for part in batch]) & (Document.status == "completed")
+    ids = set(
+        unit.session.scalars(select(Document.id).where(condition).order_by(Document.id).with_for_update())
+    )
     vectors = platform.resource(VECTORS)
     coming = coming_collection(payload.knowledge_base_id, payload.change)
     rows = [(part.document_id, row) for part in batch for row in part.rows]
     points = [
         Point(row.id, document_id, row.position, row.text, vector, row.payload)
         for (document_id, row), vector in zip(rows, embedded.vectors, strict=True)
-        if document_id in kept
+        if document_id in ids
     ]
     if points:
         vectors.ensure(unit, coming, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, coming, points)
-    complete = [part.document_id for part in batch if part.is_last and part.document_id in kept]
+    complete = [part.document_id for part in batch if part.is_last and part.document_id in ids]
     if complete:
         vectors.publish(unit, coming, *complete)
 

@@ -26,7 +26,7 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
 
     No model writes the answer. A document whose embedding model does not answer at the moment is left out.
     """
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     for base, document_id in await platform.database.read(_oldest):
         question = await _sentence_of(platform, base, document_id)
         if question is None:
@@ -38,8 +38,8 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
         except PlatformError:
             continue
         # Without the passage's id: equal passages of two documents may swap places.
-        found[question] = best.passages[0].text if best.passages else ""
-    return found
+        answers[question] = best.passages[0].text if best.passages else ""
+    return answers
 
 
 def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:

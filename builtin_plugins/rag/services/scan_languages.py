@@ -27,28 +27,28 @@ def unread_language(parsed: ParsedDocument, text: str, language: str | None, rea
     None if not all pages were recognized, or it isn't certain: words that are common in the language must be
     frequent, and twice as frequent as those of each language that was read.
     """
-    wanted, known = TESSERACT.get(language or ""), read.split("+")
-    names = [name for name, code in TESSERACT.items() if code in known]
-    if wanted is None or language is None or len(names) < len(known):
+    code, read_codes = TESSERACT.get(language or ""), read.split("+")
+    names = [name for name, own_code in TESSERACT.items() if own_code in read_codes]
+    if code is None or language is None or len(names) < len(read_codes):
         return None
     if language in names or any(are_alike(language, name) for name in names):
         return None
     if not parsed.recognized_pages or parsed.recognized_pages < (parsed.page_count or 1):
         return None
-    said = words(text)
-    common, others = _common(said, language), [_AHEAD * _common(said, name) for name in names]
-    if len(said) < _LEAST_WORDS or common < max(_COMMON_WORDS, _SHARE * len(said), *others):
+    text_words = words(text)
+    common, others = _common(text_words, language), [_AHEAD * _common(text_words, name) for name in names]
+    if len(text_words) < _LEAST_WORDS or common < max(_COMMON_WORDS, _SHARE * len(text_words), *others):
         return None
     return (
         f"It seems to be in {_english_name(language)}, which PLATFORM_RAG_OCR_LANGUAGES ({read}) does not "
-        f"name, so that many of its words were recognized wrongly. Add '{wanted}' to it (Debian: apt install "
-        f"tesseract-ocr-{wanted}), then delete the document and upload it again."
+        f"name, so that many of its words were recognized wrongly. Add '{code}' to it (Debian: apt install "
+        f"tesseract-ocr-{code}), then delete the document and upload it again."
     )
 
 
-def _common(said: list[str], language: str) -> int:
+def _common(text_words: list[str], language: str) -> int:
     """How many of the words are common in a language."""
-    return sum(is_function_word(word, language) for word in said)
+    return sum(is_function_word(word, language) for word in text_words)
 
 
 def _english_name(language: str) -> str:

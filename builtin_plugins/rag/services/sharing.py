@@ -39,22 +39,22 @@ async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> t
     return caller.id, await scope_of(caller.platform, caller.principal)
 
 
-async def limit_naming(caller: Caller, wanted: Sharing | SharingUpdate) -> None:
+async def limit_naming(caller: Caller, sharing: Sharing | SharingUpdate) -> None:
     """Count a request that names people: its answer says whether a name or an address has an account.
 
     Raises TooManyRequests.
     """
-    if wanted.people is not None:
+    if sharing.people is not None:
         key = f"ratelimit:people:{caller.principal.subject}"
         await caller.platform.resource(RATE_LIMITS).count(key, _NAMINGS)
 
 
-def share(unit: Unit, platform: Platform, row: Owned, scope: Scope, wanted: Sharing) -> None:
+def share(unit: Unit, platform: Platform, row: Owned, scope: Scope, sharing: Sharing) -> None:
     """Set the visibility of a new row. Raises Unprocessable, NotInTeam."""
-    if wanted.people is not None:
-        _share_with_people(unit, platform, row, wanted.visibility, wanted.people)
+    if sharing.people is not None:
+        _share_with_people(unit, platform, row, sharing.visibility, sharing.people)
     else:
-        _set(row, scope, wanted.visibility, wanted.team_id, wanted.organization_id)
+        _set(row, scope, sharing.visibility, sharing.team_id, sharing.organization_id)
 
 
 def share_anew(unit: Unit, platform: Platform, row: Owned, scope: Scope, change: SharingUpdate) -> None:

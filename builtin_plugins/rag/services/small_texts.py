@@ -113,10 +113,10 @@ EMBEDDING_LINE: ResourceKey[EmbeddingLine] = ResourceKey("the line to embed many
 
 async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
     """Bring as many of these documents as possible to `completed`."""
-    found, deleted = await platform.database.read(_load, jobs.payloads)
+    documents, deleted = await platform.database.read(_load, jobs.payloads)
     for job_id in deleted:
         jobs.done(job_id)
-    chunked = list(await _chunked(platform, found))
+    chunked = list(await _chunked(platform, documents))
     by_model = groupby(sorted(chunked, key=_model), key=_model)
     work = [_embedded(platform, jobs, model, list(some)) for model, some in by_model]
     for failed in filter(None, await asyncio.gather(*work, return_exceptions=True)):
@@ -127,10 +127,10 @@ async def _embedded(
     platform: Platform, jobs: Together[IngestPayload], model: str, small: Sequence[_Small]
 ) -> None:
     languages = await languages_of(platform, [one.chunks[0].text for one in small])
-    told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
-    texts = [searched_text(item.text, one.payload_of(item)) for one in told for item in one.chunks]
+    documents = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
+    texts = [searched_text(item.text, one.payload_of(item)) for one in documents for item in one.chunks]
     embedded = await platform.resource(EMBEDDING_LINE).embed(platform, model, texts)
-    await platform.database.write(_store, platform, jobs, told, embedded)
+    await platform.database.write(_store, platform, jobs, documents, embedded)
 
 
 def _model(small: _Small) -> str:
@@ -171,17 +171,17 @@ def _load(session: Session, jobs: Mapping[str, IngestPayload]) -> tuple[list[_Sm
 async def _chunked(platform: Platform, documents: Sequence[_Small]) -> Iterator[_Small]:
     parsers = platform.resource(PARSERS)
     fit: list[_Small] = []
-    given: list[tuple[Path, Parser]] = []
+    files: list[tuple[Path, Parser]] = []
     for small in documents:
         parser = parsers.for_media_type(small.document.content_type)
         if parser in PLAIN_TEXT_PARSERS:
             with suppress(OriginalLost):  # its own job says so
-                given.append((await original(platform, small.document), parser))
+                files.append((await original(platform, small.document), parser))
                 fit.append(small)
     if not fit:
         return iter(())
     settings = platform.settings_of(RagSettings)
-    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, settings.parse_limits(large=False))
+    parsed = await parse_small(platform.resource(PARSER_PROCESSES), files, settings.parse_limits(large=False))
     return _cut(zip(fit, parsed, strict=True), settings.max_chunks)
 
 
@@ -204,27 +204,29 @@ def _store(
     embedded: Embedded,
 ) -> None:
     """Stage and publish everything, except what was deleted, changed or cancelled meanwhile."""
-    held, vectors = _hold(unit, small), platform.resource(VECTORS)
+    documents, vectors = _hold(unit, small), platform.resource(VECTORS)
     cancelled = jobs.cancelled(unit)
-    for one in small:
-        if one.job_id in cancelled:
-            held.pop(one.document.id, None)
-    kept = [one for one in small if one.document.id in held]
-    for one in sorted(kept, key=_version, reverse=True):
-        hold_earlier(unit, held[one.document.id])
-    for collection, points in _points(small, embedded, held).items():
+    for text in small:
+        if text.job_id in cancelled:
+            documents.pop(text.document.id, None)
+    current = [text for text in small if text.document.id in documents]
+    for text in sorted(current, key=_version, reverse=True):
+        hold_earlier(unit, documents[text.document.id])
+    for collection, points in _points(small, embedded, documents).items():
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
-    for collection, some in groupby(sorted(kept, key=_collection), key=_collection):
-        vectors.publish(unit, collection, *(one.document.id for one in some))
-    for base_id, some in groupby(sorted(kept, key=_base), key=_base):
-        told = [(held[one.document.id], with_language(one.properties, one.language)) for one in some]
-        settle_metadata(unit, base_id, told)
+    for collection, some in groupby(sorted(current, key=_collection), key=_collection):
+        vectors.publish(unit, collection, *(text.document.id for text in some))
+    for base_id, some in groupby(sorted(current, key=_base), key=_base):
+        pairs = [
+            (documents[text.document.id], with_language(text.properties, text.language)) for text in some
+        ]
+        settle_metadata(unit, base_id, pairs)
     results: dict[str, str | None] = {}
-    for one in sorted(kept, key=_version):  # a newer version replaces the older ones that are read with it
-        document = held[one.document.id]
-        complete(unit, platform, document, one.base, len(one.chunks), None)
-        results[one.job_id] = path_of(document)
+    for text in sorted(current, key=_version):  # a newer version replaces older ones that are read with it
+        document = documents[text.document.id]
+        complete(unit, platform, document, text.base, len(text.chunks), None)
+        results[text.job_id] = path_of(document)
     if results:
         note_outcome(unit, "success", len(results))
     jobs.close(unit, results)
@@ -236,23 +238,23 @@ def _points(
     """The passages of locked documents, by collection: storing them together halves the cost."""
     import numpy as np
 
-    ends = np.cumsum([len(one.chunks) for one in small])
-    found = defaultdict[str, list[Point]](list)
-    for one, rows in zip(small, np.split(embedded.vectors, ends[:-1]), strict=True):
-        if one.document.id in locked:
-            pairs = zip(one.chunks, rows, strict=True)
-            found[one.base.collection] += [
-                point_of(one.document.id, item, row, one.payload_of(item)) for item, row in pairs
+    ends = np.cumsum([len(text.chunks) for text in small])
+    points = defaultdict[str, list[Point]](list)
+    for text, rows in zip(small, np.split(embedded.vectors, ends[:-1]), strict=True):
+        if text.document.id in locked:
+            pairs = zip(text.chunks, rows, strict=True)
+            points[text.base.collection] += [
+                point_of(text.document.id, item, row, text.payload_of(item)) for item, row in pairs
             ]
-    return found
+    return points
 
 
 def _hold(unit: Unit, small: Sequence[_Small]) -> dict[str, Document]:
     """Lock knowledge bases, then documents, so that none can be deleted before the commit."""
     bases = sorted({one.base.id for one in small})
-    kept = select(KnowledgeBase.id, KnowledgeBase.revision).where(KnowledgeBase.id.in_(bases))
-    kept = kept.order_by(KnowledgeBase.id).with_for_update(read=True, key_share=True)
-    revisions = {row.id: row.revision for row in unit.session.execute(kept)}
+    base_query = select(KnowledgeBase.id, KnowledgeBase.revision).where(KnowledgeBase.id.in_(bases))
+    base_query = base_query.order_by(KnowledgeBase.id).with_for_update(read=True, key_share=True)
+    revisions = {row.id: row.revision for row in unit.session.execute(base_query)}
     ids = [one.document.id for one in small if revisions.get(one.base.id) == one.base.revision]
     query = select(Document).where(Document.id.in_(ids), Document.status == "processing")
     rows = unit.session.scalars(query.order_by(Document.id).with_for_update())

@@ -62,7 +62,7 @@ def export_rows(session: Session, place: ShareTarget) -> dict[str, Rows]:
     pipelines = _shared(session, place, Pipeline)
     sources = _sources(session, [pipeline.id for pipeline in pipelines])
     titles = _numbered([pipeline.name for pipeline in pipelines])
-    found = {
+    sections = {
         "knowledge_bases": [_base_row(base, names[base.id]) for base in bases],
         "pipelines": [
             _pipeline_row(
@@ -71,7 +71,7 @@ def export_rows(session: Session, place: ShareTarget) -> dict[str, Rows]:
             for pipeline, title in zip(pipelines, titles, strict=True)
         ],
     }
-    return {section: sorted(rows, key=lambda row: str(row["name"])) for section, rows in found.items()}
+    return {section: sorted(rows, key=lambda row: str(row["name"])) for section, rows in sections.items()}
 
 
 async def read_sections(
@@ -84,11 +84,11 @@ async def read_sections(
     """Check the sections that this plugin knows; returns how to write them. Raises Unprocessable."""
     mine = {key: sections[key] for key in SECTIONS if key in sections}
     try:
-        wanted = RagSections.model_validate(mine)
+        parsed_sections = RagSections.model_validate(mine)
     except ValidationError as error:
         raise Unprocessable([_problem(item) for item in error.errors()[:50]]) from None
-    problems = await _unavailable_models(platform, wanted.knowledge_bases)
-    arrival = Arrival(place, owner_id, policy, wanted, problems)
+    problems = await _unavailable_models(platform, parsed_sections.knowledge_bases)
+    arrival = Arrival(place, owner_id, policy, parsed_sections, problems)
     return tenancy.ImportPlan(list(mine), arrival.write)
 
 
@@ -130,13 +130,13 @@ class Arrival:
         place: ShareTarget,
         owner_id: int,
         policy: tenancy.ImportPolicy,
-        wanted: RagSections,
+        sections: RagSections,
         problems: Mapping[str, str],
     ) -> None:
         self._place = place
         self._owner_id = owner_id
         self._policy = policy
-        self._wanted = wanted
+        self._sections = sections
         self._problems = problems
         self._bases: dict[str, str] = {}  # from names in the bundle to ids here
 
@@ -144,10 +144,10 @@ class Arrival:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
         ids_by_name = self._shared_ids(unit.session, KnowledgeBase)
         names = Names(ids_by_name)
-        bases = [self._base(unit, row, ids_by_name, names) for row in self._wanted.knowledge_bases]
+        bases = [self._base(unit, row, ids_by_name, names) for row in self._sections.knowledge_bases]
         ids_by_name = self._shared_ids(unit.session, Pipeline)
         names = Names(ids_by_name)
-        pairs = [self._pipeline(unit, row, ids_by_name, names) for row in self._wanted.pipelines]
+        pairs = [self._pipeline(unit, row, ids_by_name, names) for row in self._sections.pipelines]
         unit.session.flush()
         unit.session.add_all(source for _, sources in pairs for source in sources)
         return {"knowledge_bases": bases, "pipelines": [outcome for outcome, _ in pairs]}
@@ -164,40 +164,40 @@ class Arrival:
         kind, problem = "knowledge_base", self._problems.get(row.embedding_model)
         if row.name in ids_by_name and self._policy != "rename":
             self._bases[row.name] = ids_by_name[row.name]
-            return self._kept(kind, row.name)
+            return self._existing_row(kind, row.name)
         if problem is not None:
             return tenancy.ImportedRow("failed", kind, row.name, problem)
         name = names.claim(row.name)
         date_field = known_date_field(BUILT_IN, row.date_field)  # others are not in the bundle
         settings = row.model_dump(exclude={"name", "date_field"})
-        made = KnowledgeBase(**settings, name=name, date_field=date_field, **self._stamp())
-        unit.session.add(made)
-        self._bases[row.name] = made.id
-        return _made(kind, row.name, name)
+        base = KnowledgeBase(**settings, name=name, date_field=date_field, **self._stamp())
+        unit.session.add(base)
+        self._bases[row.name] = base.id
+        return _new_row(kind, row.name, name)
 
     def _pipeline(
         self, unit: Unit, row: PipelineRow, ids_by_name: Mapping[str, str], names: Names
     ) -> tuple[tenancy.ImportedRow, list[PipelineSource]]:
         kind = "pipeline"
         if row.name in ids_by_name and self._policy != "rename":
-            return self._kept(kind, row.name), []
+            return self._existing_row(kind, row.name), []
         missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
         if missing is not None:
             reason = f"its knowledge base '{missing}' could not be created"
             return tenancy.ImportedRow("failed", kind, row.name, reason), []
         name = names.claim(row.name)
-        made = Pipeline(
+        pipeline = Pipeline(
             name=name,
             retrieval_config=row.retrieval_config.model_dump(mode="json", exclude_none=True),
             generation_config=row.generation_config.model_dump(exclude_none=True),
             **self._stamp(),
         )
-        unit.session.add(made)
+        unit.session.add(pipeline)
         sources = [
-            PipelineSource(pipeline_id=made.id, position=at, knowledge_base_id=self._bases[one])
+            PipelineSource(pipeline_id=pipeline.id, position=at, knowledge_base_id=self._bases[one])
             for at, one in enumerate(row.knowledge_bases)
         ]
-        return _made(kind, row.name, name), sources
+        return _new_row(kind, row.name, name), sources
 
     def _stamp(self) -> dict[str, Any]:
         return {
@@ -208,15 +208,15 @@ class Arrival:
             "organization_id": self._place.organization_id,
         }
 
-    def _kept(self, kind: str, name: str) -> tenancy.ImportedRow:
+    def _existing_row(self, kind: str, name: str) -> tenancy.ImportedRow:
         outcome: tenancy.ImportOutcome = "collision" if self._policy == "fail" else "skipped"
         return tenancy.ImportedRow(outcome, kind, name, "the name is already taken")
 
 
-def _made(kind: str, wanted: str, name: str) -> tenancy.ImportedRow:
-    if name == wanted:
+def _new_row(kind: str, bundle_name: str, name: str) -> tenancy.ImportedRow:
+    if name == bundle_name:
         return tenancy.ImportedRow("created", kind, name)
-    return tenancy.ImportedRow("renamed", kind, name, f"'{wanted}' is already taken")
+    return tenancy.ImportedRow("renamed", kind, name, f"'{bundle_name}' is already taken")
 
 
 def _shared(session: Session, place: ShareTarget, table: type[R]) -> list[R]:
@@ -225,7 +225,7 @@ def _shared(session: Session, place: ShareTarget, table: type[R]) -> list[R]:
 
 
 def _sources(session: Session, pipelines: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    ids_by_pipeline: dict[str, list[str]] = {}
     for start in range(0, len(pipelines), _IDS_AT_ONCE):
         query = (
             select(PipelineSource.pipeline_id, PipelineSource.knowledge_base_id)
@@ -233,8 +233,8 @@ def _sources(session: Session, pipelines: Sequence[str]) -> dict[str, list[str]]
             .order_by(PipelineSource.pipeline_id, PipelineSource.position)
         )
         for pipeline_id, kb_id in session.execute(query):
-            found.setdefault(pipeline_id, []).append(kb_id)
-    return found
+            ids_by_pipeline.setdefault(pipeline_id, []).append(kb_id)
+    return ids_by_pipeline
 
 
 def _base_row(base: KnowledgeBase, name: str) -> dict[str, Any]:
@@ -247,23 +247,23 @@ def _pipeline_row(pipeline: Pipeline, name: str, bases: list[str]) -> dict[str, 
     return {
         "name": name,
         "knowledge_bases": bases,
-        "retrieval_config": _known(pipeline.retrieval_config, RetrievalRow),
-        "generation_config": _known(pipeline.generation_config, GenerationRow),
+        "retrieval_config": _fields_of(pipeline.retrieval_config, RetrievalRow),
+        "generation_config": _fields_of(pipeline.generation_config, GenerationRow),
     }
 
 
-def _known(config: Mapping[str, Any], row: type[RetrievalRow] | type[GenerationRow]) -> dict[str, Any]:
+def _fields_of(config: Mapping[str, Any], row: type[RetrievalRow] | type[GenerationRow]) -> dict[str, Any]:
     return {key: config[key] for key in row.model_fields if config.get(key) is not None}
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
     """The names without duplicates."""
-    taken = Names(names)
-    seen: set[str] = set()
+    used_names = Names(names)
+    earlier: set[str] = set()
     unique = []
     for name in names:
-        unique.append(taken.claim(name) if name in seen else name)
-        seen.add(name)
+        unique.append(used_names.claim(name) if name in earlier else name)
+        earlier.add(name)
     return unique
 
 

@@ -59,9 +59,9 @@ def put(unit: Unit, caller: Caller, document: Document, versions: Sequence[Docum
 
 def take_out(unit: Unit, base_id: str, identity: str | None, sha256: str) -> None:
     """Take back the document that an upload brings again, by its identity or, without one, its bytes."""
-    found = _SAME_FILE.first(unit.session, {"base": base_id, "identity": identity, "sha256": sha256})
-    if found is not None:
-        _restore(unit, base_id, found["main_id"])
+    row = _SAME_FILE.first(unit.session, {"base": base_id, "identity": identity, "sha256": sha256})
+    if row is not None:
+        _restore(unit, base_id, row["main_id"])
 
 
 def former_audience(session: Session, document: Document) -> str | None:
@@ -108,10 +108,10 @@ def find(session: Session, scope: Scope, kb_id: str, document_id: str) -> Docume
     """A document in the trash, by the id that it was deleted by. Raises DocumentNotFound."""
     mine = _main(kb_id) & (TrashedDocument.document_id == document_id) & readable_in_trash(scope)
     joined = select(Document).join(TrashedDocument, TrashedDocument.document_id == Document.id)
-    found: Document | None = session.scalar(joined.where(mine))
-    if found is None:
+    document: Document | None = session.scalar(joined.where(mine))
+    if document is None:
         raise DocumentNotFound()
-    return found
+    return document
 
 
 def restore(unit: Unit, caller: Caller, document: Document) -> None:

@@ -30,19 +30,19 @@ class KnownVectors:
         """One vector for each text. Raises what `embed` raises."""
         import numpy as np
 
-        known = [self._vectors.get(_digest(text)) for text in texts]
-        missing = [text for text, vector in zip(texts, known, strict=True) if vector is None]
-        made = await embed(platform, model, missing, "passage") if missing else None
-        if made is not None and (made.engine != self._engine or len(missing) == len(texts)):
-            return made if len(missing) == len(texts) else await embed(platform, model, texts, "passage")
-        new = iter(() if made is None else made.vectors)
-        return Embedded(np.stack([next(new) if one is None else one for one in known]), self._engine)
+        vectors = [self._vectors.get(_digest(text)) for text in texts]
+        missing = [text for text, vector in zip(texts, vectors, strict=True) if vector is None]
+        embedded = await embed(platform, model, missing, "passage") if missing else None
+        if embedded is not None and (embedded.engine != self._engine or len(missing) == len(texts)):
+            return embedded if len(missing) == len(texts) else await embed(platform, model, texts, "passage")
+        new = iter(() if embedded is None else embedded.vectors)
+        return Embedded(np.stack([next(new) if one is None else one for one in vectors]), self._engine)
 
 
 async def known_vectors(platform: Platform, base: KnowledgeBase, document: Document) -> KnownVectors:
     """Those of the completed version that this one replaces; none if there is none, or it is very long."""
     replaced = await platform.database.read(replaced_by, document)
-    found: dict[bytes, Vector] = {}
+    vectors: dict[bytes, Vector] = {}
     engine, store, count = "", platform.resource(VECTORS), replaced.chunk_count if replaced else 0
     for start in range(0, count if replaced is not None and count <= _MOST else 0, _PAGE):
         window = (base.collection, replaced.id if replaced else "", _PAGE, start)
@@ -52,8 +52,8 @@ async def known_vectors(platform: Platform, base: KnowledgeBase, document: Docum
             break
         engine = page.engine
         for point, vector in zip(points, page.vectors, strict=True):
-            found[_digest(searched_text(point.text, point.payload))] = vector
-    return KnownVectors(found, engine)
+            vectors[_digest(searched_text(point.text, point.payload))] = vector
+    return KnownVectors(vectors, engine)
 
 
 def _digest(text: str) -> bytes:

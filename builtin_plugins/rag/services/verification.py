@@ -29,11 +29,11 @@ class CheckedPlace:
 
 async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
     """What is left in each place. The receipt's signature is checked elsewhere."""
-    found = await platform.database.read(_rows, platform, receipt)
-    found += await _points(platform, receipt)
-    found.append(CheckedPlace("files", await _files(platform, receipt)))
-    found.append(CheckedPlace(INDEX_FILES, await platform.database.read(words_in_files, platform, receipt)))
-    return found
+    places = await platform.database.read(_rows, platform, receipt)
+    places += await _points(platform, receipt)
+    places.append(CheckedPlace("files", await _files(platform, receipt)))
+    places.append(CheckedPlace(INDEX_FILES, await platform.database.read(words_in_files, platform, receipt)))
+    return places
 
 
 def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
@@ -42,23 +42,23 @@ def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[C
     ids = [one.document_id for one in receipt.documents]
     of = Document.knowledge_base_id == base if document is None else Document.id.in_(ids)
     values = count_values(session, base, None if document is None else ids)
-    found = [CheckedPlace("rows", _count(session, Document, of)), CheckedPlace("metadata", values)]
+    checked_places = [CheckedPlace("rows", _count(session, Document, of)), CheckedPlace("metadata", values)]
     if document is None:
-        found.insert(
+        checked_places.insert(
             0, CheckedPlace("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base))
         )
     left: Counter[str] = Counter()
-    for one in [None] if document is None else ids:
+    for document_id in [None] if document is None else ids:
         answers = platform.hooks.ask_now(
             api.count_derived,
             platform=platform,
             session=session,
             knowledge_base_id=base,
-            document_id=one,
+            document_id=document_id,
         )
         for places in answers:
             left.update(places)
-    return found + [CheckedPlace(place, count) for place, count in left.items()]
+    return checked_places + [CheckedPlace(place, count) for place, count in left.items()]
 
 
 def _count(session: Session, table: type, of: ColumnElement[bool]) -> int:

@@ -34,16 +34,16 @@ async def look_as(caller: Caller, kb_id: str, user_id: int) -> Sight:
     organization with the caller, whether there is one or not. Administrators can ask about anybody.
     """
     own = await scope_of(caller.platform, caller.principal)
-    found = await caller.platform.database.read(find_own, own, kb_id)
+    base = await caller.platform.database.read(find_own, own, kb_id)
     scope = await scope_of_account(caller.platform, user_id)
     if scope is None or not (own.everything or scope.account_id == caller.id or share_a_group(own, scope)):
         raise MemberUnknown()
     sees = await caller.platform.database.read(_sees, scope, kb_id)
-    reason = _reason(found, scope)
+    reason = _reason(base, scope)
     return Sight(
         user_id=user_id,
         sees=sees,
-        changes=sees and scope.owns(found),
+        changes=sees and scope.owns(base),
         reason=reason,
         explanation=_WORDS[reason],
     )

@@ -63,7 +63,7 @@ async def _grown(
     """All summaries, level by level, and their vectors."""
     import numpy as np
 
-    made: list[Node] = []
+    summaries: list[Node] = []
     vectors: list[Vectors] = []
     below, engine = list(leaves), await _embedded(platform, base, leaves)
     for level in range(1, LEVELS + 1):
@@ -73,12 +73,12 @@ async def _grown(
             for number, group in enumerate(groups)
         ]
         engine = await _embedded(platform, base, nodes)
-        made += nodes
+        summaries += nodes
         vectors.append(engine.vectors)
         below = nodes
         if len(nodes) < 2:
             break
-    return made, Embedded(np.vstack(vectors), engine.engine, engine.unrelated)
+    return summaries, Embedded(np.vstack(vectors), engine.engine, engine.unrelated)
 
 
 async def _summary(
@@ -101,12 +101,12 @@ async def _summary(
 
 def _pages_quoted(text: str, children: Sequence[Node]) -> Pages:
     """The pages of the sentences that a summary repeats; without a model, it only has such sentences."""
-    found: dict[int, int | None] = {}
+    pages: dict[int, int | None] = {}
     for child in (one for one in children if one.page is not None):
         for sentence in split_sentences(child.text):
             if (place := text.find(sentence.text)) >= 0:
-                found.setdefault(place, page_at(sentence.start, child.page, child.pages))
-    return tuple(sorted(found.items()))
+                pages.setdefault(place, page_at(sentence.start, child.page, child.pages))
+    return tuple(sorted(pages.items()))
 
 
 async def _embedded(platform: Platform, base: KnowledgeBase, nodes: Sequence[Node]) -> Embedded:
@@ -130,8 +130,8 @@ def _store(
     embedded: Embedded,
 ) -> bool:
     """Replace the document's tree; False if it or its knowledge base was deleted in the meantime."""
-    kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == base.id)
-    revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
+    query = select(KnowledgeBase.revision).where(KnowledgeBase.id == base.id)
+    revision = unit.session.scalar(query.with_for_update(read=True, key_share=True))
     if revision is None:
         return False
     if revision != base.revision:

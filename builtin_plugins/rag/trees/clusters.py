@@ -42,12 +42,12 @@ def _spread(vectors: Vectors, count: int) -> list[int]:
     """Rows far from each other: the first, then repeatedly the one least similar to those taken."""
     import numpy as np
 
-    taken = [0]
+    rows = [0]
     nearness = vectors @ vectors[0]
-    while len(taken) < count:
-        taken.append(int(np.argmin(nearness)))
-        nearness = np.maximum(nearness, vectors @ vectors[taken[-1]])
-    return taken
+    while len(rows) < count:
+        rows.append(int(np.argmin(nearness)))
+        nearness = np.maximum(nearness, vectors @ vectors[rows[-1]])
+    return rows
 
 
 def _centre(members: Vectors, before: Vectors) -> Vectors:

@@ -62,8 +62,8 @@ async def build_trees(platform: Platform, payload: TreePayload, progress: Progre
     total, missing = await platform.database.read(_counts, payload)
     progress.report(total - missing, total=total, unit="documents", message="Building trees")
     after = ""
-    while (found := await platform.database.read(_next, payload, after)) is not None:
-        document, base = found
+    while (pair := await platform.database.read(_next, payload, after)) is not None:
+        document, base = pair
         try:
             await build(platform, document, base)
         except EngineMismatch as error:
@@ -75,11 +75,11 @@ async def build_trees(platform: Platform, payload: TreePayload, progress: Progre
 
 def _fitting(payload: TreePayload) -> ColumnElement[bool]:
     """Documents that can have a tree; none in the trash, whose texts no model may see."""
-    wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
-    wanted &= readable(Scope(None, everything=True))
+    condition = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
+    condition &= readable(Scope(None, everything=True))
     if payload.document_id is not None:
-        wanted &= Document.id == payload.document_id
-    return wanted & Document.chunk_count.between(FEWEST, MOST)
+        condition &= Document.id == payload.document_id
+    return condition & Document.chunk_count.between(FEWEST, MOST)
 
 
 def _missing(payload: TreePayload) -> ColumnElement[bool]:

@@ -42,31 +42,33 @@ async def central(platform: Platform, model: str, texts: Sequence[str]) -> str:
         return " ".join(" ".join(texts).split())[:MOST_CHARS]
     vectors = (await embed(platform, model, sentences, "passage")).vectors
     centrality = vectors @ vectors.mean(axis=0)
-    kept: list[int] = []
+    selection: list[int] = []
     room = MOST_CHARS
     for at in np.argsort(-centrality, kind="stable").tolist():
-        repeats = any(float(vectors[at] @ vectors[other]) > _SAME for other in kept)
-        if not repeats and (len(sentences[at]) < room or not kept):
-            kept.append(at)
+        repeats = any(float(vectors[at] @ vectors[other]) > _SAME for other in selection)
+        if not repeats and (len(sentences[at]) < room or not selection):
+            selection.append(at)
             room -= len(sentences[at]) + 1
-    return " ".join(sentences[at] for at in sorted(kept))[:MOST_CHARS]
+    return " ".join(sentences[at] for at in sorted(selection))[:MOST_CHARS]
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
     """Meaningful sentences, each once; from long texts, the same number each."""
     each = max(1, _MOST_SENTENCES // max(len(texts), 1))
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for text in texts:
-        told = [one.text for one in split_sentences(text) if not one.is_heading and content_stems(one.text)]
-        found |= dict.fromkeys(told[:each])
-    return list(found)
+        candidates = [
+            one.text for one in split_sentences(text) if not one.is_heading and content_stems(one.text)
+        ]
+        sentences |= dict.fromkeys(candidates[:each])
+    return list(sentences)
 
 
 async def _written(platform: Platform, llm_model: str | None, texts: Sequence[str]) -> str | None:
     """The model's summary; None without a runtime, or if it is empty."""
     key = secrets.token_hex(6)
-    shown = (defused(text)[: _SHOWN // len(texts)] for text in texts)
-    blocks = "\n\n".join(f'<text key="{key}">\n{text}\n</text key="{key}">' for text in shown)
+    excerpts = (defused(text)[: _SHOWN // len(texts)] for text in texts)
+    blocks = "\n\n".join(f'<text key="{key}">\n{text}\n</text key="{key}">' for text in excerpts)
     text = await inference.write_aside(
         platform, _RULES, blocks, model=llm_model, max_tokens=_TOKENS, max_chars=MOST_CHARS
     )
