@@ -13,6 +13,7 @@ class ConversationsSettings(Settings):
     """How long conversations are kept."""
 
     env_prefix: ClassVar[str] = "PLATFORM_CONVERSATIONS_"
+    administered: ClassVar[frozenset[str]] = frozenset({"retention_days", "history_turns"})
 
     retention_days: int = Field(
         0,

@@ -21,7 +21,11 @@ _MAKERS: Final[dict[str, str]] = {
     **dict.fromkeys(_types.POWERPOINT_TYPES, "of_pptx:preview"),
     **dict.fromkeys(_types.EXCEL_TYPES, "of_sheets:preview"),
     _types.CSV: "of_sheets:preview_csv",
+    **dict.fromkeys(_types.ODS_TYPES, "of_sheets:preview_ods"),
     **dict.fromkeys(_types.ODT_TYPES, "of_odt:preview"),
+    **dict.fromkeys(_types.ODP_TYPES, "of_odp:preview"),
+    _types.RTF: "of_rtf:preview",
+    _types.EPUB: "of_epub:preview",
     _types.HTML: "of_html:preview",
     _types.MARKDOWN: "of_markdown:preview",
     _types.EMAIL: "of_mail:preview",
@@ -30,6 +34,7 @@ _MAKERS: Final[dict[str, str]] = {
     **dict.fromkeys(
         (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp")), "of_picture:preview"
     ),
+    "image/tiff": "of_picture:preview_tiff",
 }
 
 PreviewFault = Literal["unsupported", "too_large", "timeout", "memory", "encrypted", "corrupt", "unavailable"]

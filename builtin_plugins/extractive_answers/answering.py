@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from builtin_plugins.extractive_answers.meanings import meant_window
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
 from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows, text_of
@@ -26,6 +27,8 @@ def answer(asked: AskedWords, passages: Sequence[QuotablePassage]) -> Support:
     windows = best_windows(Rarity(asked, passages), passages)
     if not windows or not asked.words:
         return Support(0.0, is_enough=False, is_hopeful=False)
+    if (meant := meant_window(asked, passages, windows[0])) is not None:
+        windows = [meant]
     signs = Signs.read(asked, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
     contradiction = find_contradiction(windows[0], passages)

@@ -13,6 +13,7 @@ class GraphSettings(Settings):
     """Knowledge graphs of documents."""
 
     env_prefix: ClassVar[str] = "PLATFORM_GRAPH_RAG_"
+    administered: ClassVar[frozenset[str]] = frozenset({"max_text_chars"})
 
     engine: str = Field(
         "rules",

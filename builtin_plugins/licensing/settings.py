@@ -13,6 +13,7 @@ class LicensingSettings(Settings):
     """How license keys are made and checked."""
 
     env_prefix: ClassVar[str] = "PLATFORM_LICENSING_"
+    administered: ClassVar[frozenset[str]] = frozenset({"order_days"})
 
     license_secret: SecretStr | None = Field(
         None,

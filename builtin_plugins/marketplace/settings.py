@@ -13,6 +13,7 @@ class MarketplaceSettings(Settings):
     """Limits of the catalog."""
 
     env_prefix: ClassVar[str] = "PLATFORM_MARKETPLACE_"
+    administered: ClassVar[frozenset[str]] = frozenset({"max_plugins_per_user", "max_listings_per_user"})
 
     max_plugins_per_user: int = Field(
         100,

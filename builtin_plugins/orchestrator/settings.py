@@ -14,6 +14,7 @@ class OrchestratorSettings(Settings):
 
     env_prefix: ClassVar[str] = "PLATFORM_ORCHESTRATOR_"
     configurable: ClassVar[frozenset[str]] = frozenset({"tools", "confirm"})
+    administered: ClassVar[frozenset[str]] = frozenset({"confirm_minutes", "tool_seconds"})
 
     tools: Literal["all", "read_only", "none"] = Field(
         "all", description="The tools that a chat may use through `platform_tools`; a chat can ask for fewer."

@@ -12,13 +12,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretUnreadable
-from kernel.sdk import PLUGIN_STATES, Platform, ResourceKey, StartupError, Unhealthy, lasting
+from kernel.sdk import PLUGIN_STATES, Platform, ResourceKey, Settings, StartupError, Unhealthy, lasting
 from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from .models import ConfigValue
 from .services.adoption import adopt_files
 from .services.disabled import switched_off
-from .services.fields import read_secrets
+from .services.fields import fixed_fields, read_secrets
 
 log = logging.getLogger("platform.registry")
 
@@ -74,15 +74,22 @@ class LiveState:
         rows: Stored = {}
         for row in session.scalars(select(ConfigValue)):
             rows.setdefault(row.plugin, {})[row.field] = row.value
-        secrets = self._platform.resource(OWNER_SECRETS)
         stored, unreadable = dict[str, dict[str, Any]](), dict[str, str]()
         for plugin, values in rows.items():
             cls = self._platform.resource(PLUGIN_SETTINGS).class_of(plugin)
             try:
-                stored[plugin] = {} if cls is None else read_secrets(session, secrets, plugin, cls, values)
+                stored[plugin] = {} if cls is None else self._stored(session, plugin, cls, values)
             except SecretUnreadable as error:
                 unreadable[plugin] = str(error.detail)
         return frozenset(switched_off(session, self._platform.plugins)), stored, unreadable
+
+    def _stored(
+        self, session: Session, plugin: str, cls: type[Settings], values: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The stored values that count: an administered one gives way to the environment's."""
+        fixed = fixed_fields(self._platform, cls)
+        found = read_secrets(session, self._platform.resource(OWNER_SECRETS), plugin, cls, values)
+        return {field: value for field, value in found.items() if field not in fixed}
 
     def _apply(self, plugin: str, values: dict[str, Any]) -> None:
         if plugin in self._unreadable or self._applied.get(plugin) == values:

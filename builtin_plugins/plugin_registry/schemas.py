@@ -70,6 +70,9 @@ class ConfigField(BaseModel):
     description: str
     secret: bool
     options: list[str] | None = Field(None, description="Allowed values, if the setting has a fixed list.")
+    fixed_by: str | None = Field(
+        None, description="The environment variable that sets it and wins, so it can't be changed here."
+    )
 
 
 class PluginConfig(BaseModel):

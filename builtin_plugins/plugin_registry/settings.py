@@ -13,6 +13,13 @@ class RegistrySettings(Settings):
     """How tools are run, plugins collect, and their health is watched."""
 
     env_prefix: ClassVar[str] = "PLATFORM_REGISTRY_"
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "tool_execution_timeout",
+            "collect_timeout",
+            "analysis_timeout",
+        }
+    )
 
     tool_execution_timeout: float = Field(
         60,

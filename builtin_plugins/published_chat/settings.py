@@ -13,6 +13,15 @@ class PublishedChatSettings(Settings):
     """Limits of visitors, and how long their sessions are kept."""
 
     env_prefix: ClassVar[str] = "PLATFORM_PUBLISHED_CHAT_"
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "session_rate",
+            "address_rate",
+            "daily_questions",
+            "daily_tokens",
+            "retention_days",
+        }
+    )
 
     token_minutes: int = Field(15, ge=1, le=1440, description="Lifetime of a visitor's token in minutes.")
     session_hours: int = Field(

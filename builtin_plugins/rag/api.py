@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from builtin_plugins.rag.answering import contradicting as contradicting
 from builtin_plugins.rag.answering.citations import quoted as quoted
@@ -557,6 +557,18 @@ def list_pipelines_over(
     platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
 ) -> Sequence[str] | None:
     """The ids of the pipelines over a knowledge base that a scope sees; at most 500."""
+
+
+@hookspec.first_now
+def count_rating(
+    platform: Platform,
+    unit: Unit,
+    pipeline_id: str,
+    asked_at: datetime,
+    former: Literal["up", "down"] | None,
+    rating: Literal["up", "down"] | None,
+) -> bool | None:
+    """Count a new rating of an answer of a pipeline, instead of the former one, in the same unit."""
 
 
 @hookspec.first

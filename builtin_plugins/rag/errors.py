@@ -92,6 +92,18 @@ class ReembeddingUnderWay(Conflict):
     default_detail = "The embedding model is already being changed; wait for that job, or cancel it"
 
 
+class NoTrash(Conflict):
+    code = "no_trash"
+    default_detail = "This server keeps no trash (PLATFORM_RAG_TRASH_DAYS is 0); delete it for good instead"
+
+
+class BusyBase(Conflict):
+    code = "knowledge_base_busy"
+    default_detail = (
+        "Its documents are still being read, imported or embedded; wait for that, or delete it for good"
+    )
+
+
 class StorageLimit(PayloadTooLarge):
     code = "storage_limit"
     default_detail = "There is no room for this file"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Date,
     Float,
     ForeignKey,
     Index,
@@ -237,6 +238,22 @@ class TrashedDocument(Base):
     trashed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 
+class TrashedBase(Base):
+    """A knowledge base in the trash. Its row is here instead, so that nothing reaches its documents."""
+
+    __tablename__ = "rag_trashed_base"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    owner_id: Mapped[int | None] = mapped_column(Integer, index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    document_count: Mapped[int] = mapped_column(Integer)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    trashed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    fields: Mapped[Any] = mapped_column(json_type())
+    """Its other columns, by name. Those that say who sees it are not kept: it comes back private."""
+
+
 class Audience(Base):
     """A set of readers that documents share. Its id is never used again."""
 
@@ -402,6 +419,19 @@ class PipelineSource(Base):
     pipeline_id: Mapped[str] = mapped_column(ForeignKey(Pipeline.id, ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(Integer, primary_key=True)
     knowledge_base_id: Mapped[str] = mapped_column(String(36), index=True)
+
+
+class QuestionDay(Base):
+    """How many questions were asked of a knowledge base on one day (UTC), and how the answers were rated."""
+
+    __tablename__ = "rag_question_day"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    questions: Mapped[int] = mapped_column(Integer)
+    refused: Mapped[int] = mapped_column(Integer)
+    up: Mapped[int] = mapped_column(Integer)
+    down: Mapped[int] = mapped_column(Integer)
 
 
 class ContradictionReport(Base):

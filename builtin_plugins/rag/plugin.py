@@ -30,6 +30,7 @@ from builtin_plugins.rag.handlers import (
     pipelines,
     previews,
     system,
+    trash,
     visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
@@ -53,8 +54,10 @@ from builtin_plugins.rag.services import (
     graphs,
     lookup,
     plugin_documents,
+    question_counts,
     reading,
 )
+from builtin_plugins.rag.services.base_trash import EMPTY_BASES
 from builtin_plugins.rag.services.cataloging import open_catalog
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.documents import EMPTY_TRASH
@@ -155,7 +158,9 @@ class RagPlugin(Plugin):
             REEMBED,
             TELL_LANGUAGES,
             FORGET_OLD,
+            question_counts.FORGET_FIGURES,
             EMPTY_TRASH,
+            EMPTY_BASES,
             APPLY_RULES,
             FIND_CONTRADICTIONS,
             PROPOSE_VALUES,
@@ -171,6 +176,7 @@ class RagPlugin(Plugin):
             Resource(RERANKER, open_reranker),
             Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
+            Resource(question_counts.QUESTIONS, question_counts.open_question_counter),
             Resource(api.CONTENTS, open_contents),
             Resource(api.CATALOG, open_catalog),
         ]
@@ -188,6 +194,7 @@ class RagPlugin(Plugin):
                 ingestion.routes,
             ),
             *(visibility.routes, pipelines.routes, contradictions.routes, finding.routes),
+            trash.routes,
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -404,6 +411,18 @@ class RagPlugin(Plugin):
     @hookimpl
     def select_readable_documents(self, scope: Scope) -> Select[str]:
         return readable_documents(scope)
+
+    @hookimpl
+    def count_rating(
+        self,
+        unit: Unit,
+        pipeline_id: str,
+        asked_at: datetime,
+        former: question_counts.Rating,
+        rating: question_counts.Rating,
+    ) -> bool:
+        question_counts.count_rating(unit, pipeline_id, asked_at, former, rating)
+        return True
 
     @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:

@@ -17,6 +17,36 @@ class RagSettings(Settings):
     """Uploads, parsing, chunking and answering."""
 
     env_prefix: ClassVar[str] = "PLATFORM_RAG_"
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "max_upload_size_mb",
+            "large_document_mb",
+            "account_storage_mb",
+            "account_passages",
+            "account_queued_mb",
+            "organization_storage_mb",
+            "organization_passages",
+            "document_versions",
+            "document_version_days",
+            "trash_days",
+            "parse_cpu_seconds",
+            "parse_seconds",
+            "ocr_languages",
+            "ocr_seconds",
+            "archive_files",
+            "archive_mb",
+            "max_text_chars",
+            "max_chunks",
+            "answer_chars",
+            "question_model_calls",
+            "question_tokens",
+            "question_seconds",
+            "step_seconds",
+            "verdict_tokens",
+            "enhance_seconds",
+            "rerank_candidates",
+        }
+    )
 
     max_upload_size_mb: int = Field(
         50,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from kernel.sdk import Settings
@@ -9,6 +11,18 @@ from kernel.sdk import Settings
 
 class SourcesSettings(Settings):
     """When a run stops and asks, how much is read at once, and what is kept of runs."""
+
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "sources_missing_percent",
+            "sources_missing_few",
+            "sources_at_once",
+            "sources_per_base",
+            "sources_items",
+            "sources_rights_hours",
+            "sources_run_days",
+        }
+    )
 
     sources_missing_percent: int = Field(
         30,

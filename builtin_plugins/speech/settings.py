@@ -15,6 +15,14 @@ class SpeechSettings(Settings):
     """Engines for text to speech and speech to text. By default both work offline."""
 
     env_prefix: ClassVar[str] = "PLATFORM_SPEECH_"
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "default_tts_language",
+            "default_stt_language",
+            "max_text_length",
+            "max_audio_size_mb",
+        }
+    )
 
     tts_engine: str = Field(
         "auto",

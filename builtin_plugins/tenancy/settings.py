@@ -13,6 +13,13 @@ class TenancySettings(Settings):
     """The tree of organizations, and invites."""
 
     env_prefix: ClassVar[str] = "PLATFORM_TENANCY_"
+    administered: ClassVar[frozenset[str]] = frozenset(
+        {
+            "max_tree_depth",
+            "invite_days",
+            "invite_mail_seconds",
+        }
+    )
 
     max_tree_depth: int = Field(
         10, ge=1, le=100, description="How many levels deep organizations may be nested."

@@ -43,15 +43,15 @@ from kernel.settings.checks import (
 class Settings(BaseModel):
     """Base of every settings class. `env_prefix` is the prefix of its environment variables.
 
-    `configurable` lists the fields that clients may see and change while the platform runs (spec 4.7, plugin
-    config). List a field only if every use calls `settings_of` again, and if any signed-in account may safely
-    change it.
+    Fields that may change while the platform runs (spec 4.7, plugin config), as each use calls `settings_of`
+    again: `configurable` ones by any signed-in account, `administered` ones by administrators.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
 
     env_prefix: ClassVar[str] = "PLATFORM_"
     configurable: ClassVar[frozenset[str]] = frozenset()
+    administered: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def env_names(cls) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from kernel.observe.logs import mask
 from kernel.plugins.plugin_settings import PLUGIN_SETTINGS
-from kernel.settings.loading import Settings, SettingsLoader, Source
+from kernel.settings.loading import KernelSettings, Settings, SettingsLoader, Source
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -34,8 +34,7 @@ class ShownSetting:
 def settings_in_effect(platform: Platform) -> Iterator[ShownSetting]:
     """The kernel's settings and those of the plugins in service, as this process uses them."""
     plugins = platform.resource(PLUGIN_SETTINGS)
-    kernel = platform.settings
-    yield from show_settings("kernel", kernel, plugins.loader.sources("kernel", type(kernel)))
+    yield from show_settings("kernel", platform.settings, plugins.loader.sources("kernel", KernelSettings))
     for plugin, cls in plugins.classes().items():
         yield from show_settings(plugin, plugins.of(cls), plugins.sources(plugin))
 
@@ -58,7 +57,8 @@ def show_settings(owner: str, values: Settings, sources: Mapping[str, Source]) -
             source=sources.get(name, "default"),
             description=field.description or "",
             secret="SecretStr" in str(field.annotation),
-            changeable=name in values.configurable,
+            changeable=name in values.configurable
+            or (name in values.administered and sources.get(name) != "environment"),
         )
 
 

@@ -39,13 +39,10 @@ def parse(path: Path) -> Iterator[Block]:
     a broken package, encrypted chapters, or if no chapter can be read.
     """
     with open_archive(path, checked=()) as archive:
-        package = _package_path(archive)
-        root = _xml(archive, package)
+        root, chapters = _open_package(archive)
         _note_properties(root)
         title = " ".join((root.findtext(".//{*}metadata//{*}title") or "").split())
         yield Block(title)
-        chapters = _chapters(root, posixpath.dirname(package))
-        _check_readable(archive, chapters)
         lost = 0
         for chapter in chapters:
             page = _page(archive, chapter)
@@ -55,10 +52,24 @@ def parse(path: Path) -> Iterator[Block]:
                 continue
             # Many programs put the book's title or the file name into the head of each chapter.
             said = (title, posixpath.basename(chapter))
-            blocks = blocks_of([_EMPTY.sub(r"<\1\2></\1>", page)])
-            yield from (block for block in blocks if block.text not in said)
+            yield from (block for block in blocks_of([page]) if block.text not in said)
         if lost == len(chapters):
             raise UnparsableDocument("corrupt", "epub: all chapters are missing or damaged")
+
+
+def chapter_pages(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    """The name and the HTML of each chapter that can be read, in order. Raises what `parse` raises."""
+    for chapter in _open_package(archive)[1]:
+        if (page := _page(archive, chapter)) is not None:
+            yield chapter, page
+
+
+def _open_package(archive: zipfile.ZipFile) -> tuple[etree._Element, list[str]]:
+    package = _package_path(archive)
+    root = _xml(archive, package)
+    chapters = _chapters(root, posixpath.dirname(package))
+    _check_readable(archive, chapters)
+    return root, chapters
 
 
 def _note_properties(root: etree._Element) -> None:
@@ -80,7 +91,7 @@ def _page(archive: zipfile.ZipFile, chapter: str) -> str | None:
     if chapter not in archive.NameToInfo:
         return None
     try:
-        return decoded(member(archive, chapter, _MAX_CHAPTER_BYTES))
+        return _EMPTY.sub(r"<\1\2></\1>", decoded(member(archive, chapter, _MAX_CHAPTER_BYTES)))
     except (zipfile.BadZipFile, zlib.error, EOFError):
         return None
 
@@ -99,7 +110,7 @@ def _xml(archive: zipfile.ZipFile, name: str) -> etree._Element:
 def _chapters(root: etree._Element, folder: str) -> list[str]:
     """Return the members of the spine, each once."""
     items = {
-        item.get("id"): _resolve(folder, item.get("href", ""))
+        item.get("id"): resolve_member(folder, item.get("href", ""))
         for item in root.iterfind(".//{*}manifest/{*}item")
         if item.get("media-type", "") in _CHAPTER_TYPES
     }
@@ -110,7 +121,8 @@ def _chapters(root: etree._Element, folder: str) -> list[str]:
     return found
 
 
-def _resolve(folder: str, href: str) -> str:
+def resolve_member(folder: str, href: str) -> str:
+    """The member that an address in a member of this folder names."""
     return posixpath.normpath(posixpath.join("/" + folder, unquote(href.partition("#")[0]))).lstrip("/")
 
 
@@ -119,7 +131,7 @@ def _check_readable(archive: zipfile.ZipFile, chapters: list[str]) -> None:
     if _ENCRYPTION not in archive.NameToInfo:
         return
     scrambled = {
-        _resolve("", reference.get("URI", ""))
+        resolve_member("", reference.get("URI", ""))
         for reference in _xml(archive, _ENCRYPTION).iterfind(".//{*}CipherReference")
     }
     if scrambled.intersection(chapters):

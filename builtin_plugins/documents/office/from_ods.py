@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+from zipfile import ZipFile
 
 from lxml import etree
 
@@ -32,6 +33,18 @@ _MOST_ALIKE: Final = 256
 """How often a cell or row may be repeated: empty ones are repeated to the end of the sheet."""
 
 
+class OdsSheet(NamedTuple):
+    """A visible sheet. `lines` are its rows, with tabs, which must be read before the next sheet; the first
+    ones with merged cells are added to `wide`. Embedded objects are added to `objects`.
+    """
+
+    page: int
+    title: str
+    lines: Iterator[str]
+    wide: dict[str, str]
+    objects: list[str]
+
+
 def parse(path: Path) -> Iterator[Block]:
     """Yield each sheet in portions that begin with the names of its columns; values as they are shown. The
     charts of a sheet follow it. Hidden sheets, rows and columns are left out and counted.
@@ -41,32 +54,43 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
         note_odf_properties(archive)
-        if CONTENT not in archive.NameToInfo:
-            raise UnparsableDocument("corrupt", "ods: no content")
-        with archive.open(CONTENT) as part:
-            objects: list[str] = []
-            stream = _apart(events(part, _TAGS), objects)
-            page, style, hidden_styles = 0, "", set[str]()
-            for event, element in stream:
-                if element.tag == f"{_STYLE}style":
-                    style = element.get(f"{_STYLE}name", "")
-                elif (
-                    element.tag == f"{_STYLE}table-properties" and element.get(f"{_TABLE}display") == "false"
-                ):
-                    hidden_styles.add(style)
-                elif event == "start" and element.tag == f"{_TABLE}table":
-                    page += 1
-                    objects.clear()
-                    if element.get(f"{_TABLE}style-name") in hidden_styles:
-                        omit("hidden", int(any(list(_lines(stream, {})))))
-                        continue
-                    yield Block(element.get(f"{_TABLE}name", ""), page)
-                    wide = dict[str, str]()
-                    for text in portions_of_sheet(_lines(stream, wide), wide):
-                        yield Block(text, page)
-                    for href in objects:
-                        if (root := object_in(archive, href)) is not None:
-                            yield from (Block(text, page) for text in chart_texts(root))
+        for sheet in _sheets(archive):
+            yield Block(sheet.title, sheet.page)
+            for text in portions_of_sheet(sheet.lines, sheet.wide):
+                yield Block(text, sheet.page)
+            for href in sheet.objects:
+                if (root := object_in(archive, href)) is not None:
+                    yield from (Block(text, sheet.page) for text in chart_texts(root))
+
+
+def visible_sheets(path: Path) -> Iterator[OdsSheet]:
+    """The sheets of a spreadsheet that aren't hidden. Raises what `parse` raises."""
+    with open_archive(path, checked=CHECKED) as archive:
+        check_readable(archive)
+        yield from _sheets(archive)
+
+
+def _sheets(archive: ZipFile) -> Iterator[OdsSheet]:
+    if CONTENT not in archive.NameToInfo:
+        raise UnparsableDocument("corrupt", "ods: no content")
+    with archive.open(CONTENT) as part:
+        objects: list[str] = []
+        stream = _apart(events(part, _TAGS), objects)
+        page, style, hidden_styles = 0, "", set[str]()
+        for event, element in stream:
+            if element.tag == f"{_STYLE}style":
+                style = element.get(f"{_STYLE}name", "")
+            elif element.tag == f"{_STYLE}table-properties" and element.get(f"{_TABLE}display") == "false":
+                hidden_styles.add(style)
+            elif event == "start" and element.tag == f"{_TABLE}table":
+                page += 1
+                objects.clear()
+                if element.get(f"{_TABLE}style-name") in hidden_styles:
+                    omit("hidden", int(any(list(_lines(stream, {})))))
+                    continue
+                wide = dict[str, str]()
+                title = element.get(f"{_TABLE}name", "")
+                yield OdsSheet(page, title, _lines(stream, wide), wide, objects)
 
 
 def _apart(

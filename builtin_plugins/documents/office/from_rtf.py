@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from striprtf.striprtf import rtf_to_text
 
@@ -43,6 +43,25 @@ def parse(path: Path) -> Iterator[Block]:
 
 def blocks_of(rtf: bytes) -> Iterator[Block]:
     """Yield what `parse` yields, for RTF in memory."""
+    rows: list[str] = []
+    for part in parts_of(rtf):
+        if part.is_row:
+            rows.append(part.text)
+        else:
+            yield from [*_table(rows), *_prose(part.text)]
+            rows = []
+    yield from _table(rows)
+
+
+class RtfPart(NamedTuple):
+    """A row of a table, its cells separated by tabs, or text between tables."""
+
+    text: str
+    is_row: bool
+
+
+def parts_of(rtf: bytes) -> Iterator[RtfPart]:
+    """Yield the text of RTF in memory. Raises what `parse` raises."""
     data = _PICTURE.sub(b" ", without_binary(rtf[max(0, rtf.find(b"{")) :]))
     if len(data) > _MAX_BYTES:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")
@@ -53,14 +72,12 @@ def blocks_of(rtf: bytes) -> Iterator[Block]:
     data = arranged(with_formulas(without_hidden(data)))
     text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
     *parts, last = _with_powers(text).split(ROW_END)
-    rows: list[str] = []
     for part in parts:
         prose, _, row = part.partition(ROW_START)
         if prose.strip():
-            yield from [*_table(rows), *_prose(prose)]
-            rows = []
-        rows.append(_line(row))
-    yield from [*_table(rows), *_prose(last)]
+            yield RtfPart(_plain(prose), is_row=False)
+        yield RtfPart(_line(row), is_row=True)
+    yield RtfPart(_plain(last), is_row=False)
 
 
 def _with_powers(text: str) -> str:
@@ -69,9 +86,13 @@ def _with_powers(text: str) -> str:
     return first + "".join(f"^{text}" if is_power(before, text) else text for before, text in pairs)
 
 
-def _prose(text: str) -> Iterator[Block]:
+def _plain(text: str) -> str:
     """Text outside tables, or in unfinished rows."""
-    return map(Block, pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS))
+    return text.replace(ROW_START, "").replace(CELL_END, "\t")
+
+
+def _prose(text: str) -> Iterator[Block]:
+    return map(Block, pieces(text, _PIECE_CHARS))
 
 
 def _table(rows: list[str]) -> Iterator[Block]:

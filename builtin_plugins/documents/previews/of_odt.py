@@ -48,23 +48,24 @@ def preview(path: Path) -> PreviewPage:
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
         root = etree.fromstring(member(archive, CONTENT, _MOST_BYTES), safe_parser())
-        walk = _Walk(archive, _looks_in(root) | _common_looks(archive))
+        walk = OdfWalk(archive, looks_in(root) | common_looks(archive))
         body = root.find(f".//{_NS % 'office'}text")
         html = "".join(walk.inside(body, 0)) if body is not None else ""
     return PreviewPage(f'<div class="text">{html}</div>')
 
 
-def _common_looks(archive: ZipFile) -> dict[str, str]:
+def common_looks(archive: ZipFile) -> dict[str, str]:
+    """The CSS of the styles that all of the file shares, by their names."""
     info = archive.NameToInfo.get(_STYLES)
     if info is None or info.file_size > _MOST_STYLE_BYTES:
         return {}
     try:
-        return _looks_in(etree.fromstring(archive.read(info), safe_parser()))
+        return looks_in(etree.fromstring(archive.read(info), safe_parser()))
     except etree.XMLSyntaxError:  # broken styles only cost the looks
         return {}
 
 
-def _looks_in(root: etree._Element) -> dict[str, str]:
+def looks_in(root: etree._Element) -> dict[str, str]:
     """The CSS of each style by its name."""
     return {style.get(f"{_STYLE}name", ""): " ".join(_looks(style)) for style in root.iter(f"{_STYLE}style")}
 
@@ -79,7 +80,9 @@ def _looks(style: etree._Element) -> Iterator[str]:
                 yield "text-decoration: underline;"
 
 
-class _Walk:
+class OdfWalk:
+    """Writes what is in an element of an OpenDocument file as HTML; `looks` are the CSS of styles by name."""
+
     def __init__(self, archive: ZipFile, looks: dict[str, str]) -> None:
         self._archive = archive
         self._looks = looks
@@ -111,7 +114,7 @@ class _Walk:
         elif element.tag == f"{_TABLE}table-cell":
             yield from self._cell(element, depth)
         elif element.tag == f"{_DRAW}image":
-            yield self._picture(element)
+            yield self.picture(element)
         elif wrapped := _ELEMENTS.get(str(element.tag)):
             yield from self._as(wrapped, element, depth)
         else:
@@ -131,11 +134,17 @@ class _Walk:
         for _ in range(min(int(repeated), _MOST_ALIKE) if repeated.isdecimal() else 1):
             yield f'<td colspan="{escape(wide)}" rowspan="{escape(tall)}">{text}</td>'
 
-    def _picture(self, image: etree._Element) -> str:
-        name = image.get(_HREF, "").removeprefix("./")
+    def picture(self, image: etree._Element) -> str:
+        """A picture as wide as its frame, or a box that stands for it."""
         frame = image.getparent()
         looks = "" if frame is None else f"width: {frame.get(f'{_SVG}width', 'auto')};"
-        info = self._archive.NameToInfo.get(name)
+        return self.pictured(image, looks)
+
+    def pictured(self, image: etree._Element, looks: str) -> str:
+        """A picture with this CSS, or a box with its name that stands for it."""
+        frame = image.getparent()
+        name = "" if frame is None else frame.get(f"{_DRAW}name", "")
+        info = self._archive.NameToInfo.get(image.get(_HREF, "").removeprefix("./"))
         if info is None or info.file_size > _MOST_PICTURE_BYTES:
-            return self._pictures.element(b"", style=looks)
-        return self._pictures.element(self._archive.read(info), style=looks)
+            return self._pictures.element(b"", name, looks)
+        return self._pictures.element(self._archive.read(info), name, looks)

@@ -6,21 +6,51 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from html import escape
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from PIL import Image
+from PIL import Image, ImageOps, ImageSequence
 
 from builtin_plugins.documents.blocks import UnparsableDocument
+from builtin_plugins.documents.images.from_image import count_pages
 from builtin_plugins.documents.images.ocr import OPTIONS
 from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.previews.pictures import EmbeddedPictures
 
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _SECONDS: Final = 15
+_MOST_PAGES: Final = 10
+_WIDEST: Final = 1800
+"""Pixels of a page's longer side."""
 _ORIENTATION: Final = 0x0112  # of EXIF: browsers turn such a picture, tesseract doesn't
 _UPRIGHT: Final = (None, 1)
 _WORD_LEVEL, _LINE_COLUMNS, _COLUMNS = "5", slice(2, 5), 12
+
+
+def preview_tiff(path: Path) -> PreviewPage:
+    """The first pages of a TIFF, which no browser shows. Raises `UnparsableDocument` for a broken one."""
+    pictures, shown = EmbeddedPictures(_MOST_BYTES), []
+    try:
+        with Image.open(path) as image:
+            for page in islice(ImageSequence.Iterator(image), _MOST_PAGES):
+                shown.append(_tiff_page(ImageOps.exif_transpose(page), pictures))
+            left_out = count_pages(path.read_bytes()) > _MOST_PAGES
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UnparsableDocument("corrupt", f"tiff: {type(error).__name__}") from None
+    if left_out:
+        shown.append(f'<p class="note">The first {_MOST_PAGES} pages.</p>')
+    return PreviewPage("".join(shown), placed=True)
+
+
+def _tiff_page(page: Image.Image, pictures: EmbeddedPictures) -> str:
+    page.thumbnail((_WIDEST, _WIDEST))
+    drawn = BytesIO()
+    page.convert("L" if page.mode in ("1", "L", "I;16") else "RGB").save(drawn, "PNG")
+    data = drawn.getvalue()
+    words = "".join(_words(data, *page.size))
+    return f'<div class="picture">{pictures.element(data)}{words}</div>'
 
 
 def preview(path: Path) -> PreviewPage:

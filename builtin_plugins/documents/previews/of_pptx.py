@@ -40,6 +40,8 @@ _FAULTS: Final = (AttributeError, KeyError, ValueError, TypeError, IndexError, N
 """What python-pptx raises for a part of a slide that is missing, not as the standard has it, or unknown to it
 (`NotImplementedError`): the other parts are shown.
 """
+_SEEN: Final = (qn("p:graphicFrame"), qn("p:pic"))
+"""Tables, charts, diagrams, objects and pictures: where one can't be shown, a box stands for it."""
 _COLORS: Final = {"tx1": "dk1", "tx2": "dk2", "bg1": "lt1", "bg2": "lt2"}
 
 
@@ -120,6 +122,8 @@ class _Drawing:
                 return f'<div style="{place}">{self._pictures.element(shape.image.blob, shape.name)}</div>'
             if shape.has_text_frame:
                 return f'<div style="{place} {self._fill(shape)}">{self._text(shape)}</div>'
+        if shape.element.tag in _SEEN:
+            return f'<div class="no-picture" style="{place}">{escape(shape.name)}</div>'
         return ""
 
     def _place(self, shape: Any, frame: _Frame) -> str:

@@ -1,8 +1,9 @@
-"""Workbooks and CSV files as tables, sheet by sheet, with a spreadsheet's letters and numbers."""
+"""Workbooks (also of OpenDocument) and CSV files as tables, sheet by sheet, with letters and numbers."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import islice
@@ -11,6 +12,7 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
+from builtin_plugins.documents.office import from_ods
 from builtin_plugins.documents.office.from_xlsx import visible_sheets
 from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.tables.sheets import Layout
@@ -37,6 +39,17 @@ def preview(path: Path) -> PreviewPage:
         _sheet(sheet.title, sheet.rows, sheet.layout, room) for sheet in visible_sheets(path) if room.cells
     )
     return PreviewPage("".join(sheets))
+
+
+def preview_ods(path: Path) -> PreviewPage:
+    """The visible sheets of an OpenDocument spreadsheet. Raises `UnparsableDocument` as its parser does."""
+    room, shown = _Room(), []
+    for sheet in from_ods.visible_sheets(path):
+        shown.append(_sheet(sheet.title, (line.split("\t") for line in sheet.lines), _PLAIN, room))
+        if not room.cells:
+            break
+        deque(sheet.lines, maxlen=0)
+    return PreviewPage("".join(shown))
 
 
 def preview_csv(path: Path) -> PreviewPage:

@@ -62,6 +62,7 @@ mark { background: #ffe27a; color: inherit; border-radius: 2px; box-shadow: 0 0 
   white-space: pre; } .picture br { display: none; }
 .picture mark { display: block; height: 100%; color: transparent; background: rgb(255 214 64 / 42%);
   mix-blend-mode: multiply; box-shadow: none; }
+.picture + .picture { margin-top: 60px; }
 .mail .plain { white-space: pre-wrap; }
 """
 _PAGE: Final = (

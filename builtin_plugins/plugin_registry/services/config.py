@@ -9,12 +9,23 @@ from pydantic import SecretStr
 from sqlalchemy import delete, select
 
 from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretOwner
-from kernel.sdk import BadRequest, Caller, Platform, Settings, StartupError, Unit, audit, utc_now
+from kernel.sdk import (
+    BadRequest,
+    Caller,
+    Conflict,
+    Forbidden,
+    Platform,
+    Settings,
+    StartupError,
+    Unit,
+    audit,
+    utc_now,
+)
 from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from ..live import TOPIC
 from ..models import ConfigValue
-from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
+from .fields import MASK, fixed_fields, is_secret, keys_of, read_secrets, secret_name
 
 _LOCK = "plugin_registry.config"
 
@@ -24,9 +35,11 @@ async def change_config(
 ) -> list[str]:
     """Store the given values, by key; null reverts to the environment's. Returns the changed keys.
 
-    A secret sent back as its mask stays as it is. Raises BadRequest, naming the key and the remedy.
+    A secret sent back as its mask stays as it is. Raises BadRequest, naming the key and the remedy; Forbidden
+    for a setting that administrators alone may change, and Conflict for one that the environment sets.
     """
-    return await caller.platform.database.write(_change, caller, plugin, cls, _by_field(cls, wanted))
+    changes = _by_field(caller, cls, wanted)
+    return await caller.platform.database.write(_change, caller, plugin, cls, changes)
 
 
 def _change(
@@ -56,7 +69,7 @@ def _states(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The stored values of the changed settings, by key: null if there is none, a mask for a secret."""
     was, now = {}, {}
-    for key, field in keys_of(cls).items():
+    for key, field in keys_of(cls, administered=True).items():
         if field in changes:
             was[key] = _logged(cls, field, before.get(field), field in before)
             now[key] = _logged(cls, field, _plain(getattr(valid, field)), changes[field] is not None)
@@ -69,11 +82,16 @@ def _logged(cls: type[Settings], field: str, value: Any, is_stored: bool) -> Any
     return MASK if is_secret(cls, field) else value
 
 
-def _by_field(cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    keys = keys_of(cls)
+def _by_field(caller: Caller, cls: type[Settings], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    is_admin = caller.principal.is_admin
+    keys, fixed = keys_of(cls, administered=is_admin), fixed_fields(caller.platform, cls)
     for key, value in wanted.items():
         if key not in keys:
+            if key in keys_of(cls, administered=True):
+                raise Forbidden(f"{key} can only be changed by an administrator")
             raise BadRequest(f"'{key[:80]}' is not a setting of this plugin; it has: {', '.join(keys)}")
+        if keys[key] in fixed:
+            raise Conflict(f"{key} is set in the server's environment, which wins; change it there")
         if value is not None and not isinstance(value, str | int | float):
             raise BadRequest(f"{key} must be a string, a number, true or false, or null for the default")
         if isinstance(value, str) and "\x00" in value:

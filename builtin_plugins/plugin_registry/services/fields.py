@@ -14,7 +14,8 @@ from pydantic_core import PydanticUndefined
 from sqlalchemy.orm import Session
 
 from builtin_plugins.owner_secrets.api import OwnerSecrets, SecretOwner
-from kernel.sdk import Settings
+from kernel.sdk import Platform, Settings
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from ..schemas import ConfigField
 
@@ -23,20 +24,30 @@ Kind = Literal["string", "int", "float", "bool"]
 _KINDS: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
 
 
-def keys_of(cls: type[Settings]) -> dict[str, str]:
-    """From key, as in the environment, to field name; only configurable fields, in the order of the class."""
-    names = cls.env_names()
-    return {names[field][0]: field for field in cls.model_fields if field in cls.configurable}
+def keys_of(cls: type[Settings], *, administered: bool = False) -> dict[str, str]:
+    """From key, as in the environment, to field name: configurable fields, in the order of the class.
+
+    `administered`: also the fields that only administrators may change.
+    """
+    names, fields = cls.env_names(), cls.configurable | (cls.administered if administered else frozenset())
+    return {names[field][0]: field for field in cls.model_fields if field in fields}
 
 
-def describe(cls: type[Settings]) -> list[ConfigField]:
-    """The configurable fields."""
-    return [_describe(key, cls.model_fields[field]) for key, field in keys_of(cls).items()]
+def fixed_fields(platform: Platform, cls: type[Settings]) -> dict[str, str]:
+    """The administered fields that the environment sets, which wins, with the variable of each."""
+    variables, names = platform.resource(PLUGIN_SETTINGS).loader.variables, cls.env_names()
+    setters = {field: next(filter(variables.get, names[field]), None) for field in cls.administered}
+    return {field: variable for field, variable in setters.items() if variable is not None}
 
 
-def values_in_effect(settings: Settings) -> dict[str, Any]:
+def describe(cls: type[Settings], keys: Mapping[str, str], fixed: Mapping[str, str]) -> list[ConfigField]:
+    """The fields with these keys."""
+    return [_describe(key, cls.model_fields[field], fixed.get(field)) for key, field in keys.items()]
+
+
+def values_in_effect(settings: Settings, keys: Mapping[str, str]) -> dict[str, Any]:
     """The values in effect, by key; secrets that are set are masked."""
-    return {key: _masked(getattr(settings, field)) for key, field in keys_of(type(settings)).items()}
+    return {key: _masked(getattr(settings, field)) for key, field in keys.items()}
 
 
 def is_secret(cls: type[Settings], field: str) -> bool:
@@ -52,17 +63,17 @@ def secret_name(field: str) -> str:
 def read_secrets(
     session: Session, secrets: OwnerSecrets, plugin: str, cls: type[Settings], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Stored values with the secrets filled in; fields that are no longer configurable are left out."""
+    """Stored values with the secrets filled in; fields that can no longer be changed are left out."""
     owner = SecretOwner("plugin", plugin)
     found = {}
     for field, value in stored.items():
-        if field in cls.configurable:
+        if field in cls.configurable | cls.administered:
             secret = secrets.get(session, owner, secret_name(field)) if is_secret(cls, field) else None
             found[field] = value if secret is None else secret.get_secret_value()
     return found
 
 
-def _describe(key: str, field: FieldInfo) -> ConfigField:
+def _describe(key: str, field: FieldInfo, fixed: str | None) -> ConfigField:
     choices = _choices(field)
     return ConfigField(
         key=key,
@@ -71,6 +82,7 @@ def _describe(key: str, field: FieldInfo) -> ConfigField:
         description=field.description or "",
         secret=SecretStr in choices,
         options=[str(choice) for choice in choices if isinstance(choice, str)] or None,
+        fixed_by=fixed,
     )
 
 

@@ -15,6 +15,16 @@ _NEGATION = re.compile(
     r"not|no|never|without|nicht|kein|keine|keinen|nie|ne|pas|aucun|aucune|sin|nunca|non|mai|niet|geen|nooit|não"
     r"|nem|не|нет|никогда|değil|ikke|aldri|inte|aldrig|ei|nu|fără"
 )
+_SPELLED = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez",
+    )
+    for number, word in enumerate(words.split(), start=2)
+}
 _WORDS_OF_NAME = re.compile(r"[^\W\d_]+\d+\w*|[^\W\d_]+")
 _VERSION = re.compile(
     r"v\d{1,2}|rev\d*|version|draft|final|copy|new|old|entwurf|kopie|neu|alt|txt|md|pdf|docx?|odt|html?"
@@ -23,8 +33,9 @@ _VERSION = re.compile(
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and numbers of a sentence, as they are compared."""
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    """The words and numbers of a sentence, as they are compared: two is 2."""
+    tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return [_SPELLED.get(token, token) for token in tokens]
 
 
 def subject_words(name: str) -> frozenset[str]:

@@ -27,6 +27,7 @@ _LEAST_REST = 3
 """The minimum of letters of a word within a compound, and of the rest: shorter ones match by chance."""
 _LEAST_END, _LEAST_BEFORE = 4, 6
 """The same for the end of a long compound, its main part: Milbe (whose stem is `milb`) and Varroamilbe."""
+_MONTH = "May"
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
 _AMOUNT = re.compile(
@@ -146,7 +147,9 @@ def _stop_words(language: str | None) -> frozenset[str]:
 
 
 def is_function_word(word: str, language: str | None) -> bool:
-    """Whether the word is a function word in a language, as far as known."""
+    """Whether the word is a function word in a language, as far as known; "May" is a month."""
+    if word == _MONTH and language in ("en", None):
+        return False
     known, folded = _stop_words(language), fold(word)
     return folded in known or (len(word) == 2 and not word.isascii() and all(one in known for one in folded))
 
@@ -210,7 +213,10 @@ def forms_in(word: str, language: str | None) -> frozenset[str]:
 
 def content_words(text: str, language: str | None = None) -> list[str]:
     """The content words in a language, as written, in order, each once."""
-    return list({one: word for word in words(text) if (one := _content_stem(word, language))}.values())
+    found = words(text)
+    if found[:1] == [_MONTH] and len(found) > 1 and not has_number(found[1]):
+        found = found[1:]  # "May I …?"
+    return list({one: word for word in found if (one := _content_stem(word, language))}.values())
 
 
 def content_forms(text: str, language: str | None) -> frozenset[str]:

@@ -41,6 +41,7 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import loading
+from builtin_plugins.rag.services.question_counts import QUESTIONS
 from kernel.sdk import Caller
 
 _LONGEST = 2000
@@ -118,7 +119,17 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
     written = draft_parts(question, ready) if isinstance(ready, Draft) else write(question, ready)
     async with aclosing(written):
         async for one in written:
-            yield Done(render(question, one), one.passages) if isinstance(one, Draft) else one
+            if isinstance(one, Draft):
+                _count(question, one)
+                yield Done(render(question, one), one.passages)
+            else:
+                yield one
+
+
+def _count(question: Question, written: Draft) -> None:
+    """Count the question; a refusal has no sources, and neither has the number of documents."""
+    refused = not written.passages and "overview" not in question.trace.details
+    question.platform.resource(QUESTIONS).count([base.id for base in question.bases], refused=refused)
 
 
 async def prepared(method: Method, question: Question) -> RetrievedPassages | Draft:

@@ -7,6 +7,7 @@ from sqlalchemy import delete, select, update
 from builtin_plugins.accounts.api import SharedThing, hand_over_owned
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline
 from builtin_plugins.rag.rights.audiences import remove_account
+from builtin_plugins.rag.services.base_trash import remove_of_account
 from builtin_plugins.rag.services.metadata import remove_person
 from builtin_plugins.rag.services.receipts import SIGNER, of_base
 from builtin_plugins.rag.services.removal import delete_base
@@ -42,9 +43,9 @@ def _remove_base(unit: Unit, platform: Platform, account_id: int) -> bool:
     """Delete one knowledge base; returns whether there was one."""
     query = select(KnowledgeBase).where(KnowledgeBase.owner_id == account_id).order_by(KnowledgeBase.id)
     found: KnowledgeBase | None = unit.session.scalar(query.limit(1).with_for_update(key_share=True))
-    if found is None:
-        return False
     caller = Caller(platform, Principal("service", "service:deleted-accounts"))
+    if found is None:
+        return remove_of_account(unit, caller, account_id)
     kb_id, name = found.id, found.name
     delete_base(unit, platform, found)
     of_base(unit, caller, platform.resource(SIGNER), found, Scope(None, everything=True))

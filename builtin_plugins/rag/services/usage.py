@@ -6,14 +6,14 @@ A knowledge base counts for the account that owns it, and for the organization t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, false, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import QueueLimit, StorageLimit
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document, KnowledgeBase, TrashedBase
 from builtin_plugins.rag.schemas_system import Allowance, OrganizationUsage, UsageOut
 from builtin_plugins.rag.services.identities import replaced_by
 from builtin_plugins.rag.settings import RagSettings
@@ -34,6 +34,7 @@ class _Holder:
     storage_mb: int
     passages: int
     queued_mb: int = 0
+    trashed: ColumnElement[bool] = field(default_factory=false)
 
     def sum(self, session: Session, column: Any, *where: ColumnElement[bool]) -> int:
         """The sum of a column of their documents."""
@@ -45,8 +46,9 @@ class _Holder:
         return int(session.scalar(query) or 0)
 
     def stored(self, session: Session) -> int:
-        """The bytes of their files."""
-        return self.sum(session, Document.size_bytes)
+        """The bytes of their files, also of those in the trash."""
+        trashed = select(func.coalesce(func.sum(TrashedBase.size_bytes), 0)).where(self.trashed)
+        return self.sum(session, Document.size_bytes) + int(session.scalar(trashed) or 0)
 
     def queued(self, session: Session) -> int:
         """The bytes of their files that wait to be read."""
@@ -55,7 +57,8 @@ class _Holder:
 
 def _account(settings: RagSettings, owner_id: int) -> _Holder:
     limits = (settings.account_storage_mb, settings.account_passages, settings.account_queued_mb)
-    return _holder("account", owner_id, KnowledgeBase.owner_id == owner_id, *limits)
+    holder = _holder("account", owner_id, KnowledgeBase.owner_id == owner_id, *limits)
+    return replace(holder, trashed=TrashedBase.owner_id == owner_id)
 
 
 def _organization(settings: RagSettings, organization_id: int) -> _Holder:

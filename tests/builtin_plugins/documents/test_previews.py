@@ -22,7 +22,7 @@ from pptx.util import Inches
 from builtin_plugins.documents.detection import detect_media_type
 from builtin_plugins.documents.previewing import PreviewFailed, preview
 from builtin_plugins.documents.runner import ParseLimits, parser_processes
-from tests.builtin_plugins.documents.sample_documents import billion_laughs
+from tests.builtin_plugins.documents.sample_documents import billion_laughs, book, picture
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -255,3 +255,129 @@ async def test_a_slide_with_a_shape_of_no_known_kind(show: Show, tmp_path: Path)
     deck.save(tmp_path / "a.pptx")
     page = await show("a.pptx", (tmp_path / "a.pptx").read_bytes())
     assert "Bergen 215" in page.text_content() and "Hotels" in page.text_content()
+
+
+def _open_document(kind: str, body: str, styles: str = "", **more: bytes) -> bytes:
+    names = {
+        "office": "office", "text": "text", "table": "table", "draw": "drawing", "style": "style",
+        "fo": "xsl-fo-compatible", "svg": "svg-compatible", "presentation": "presentation",
+    }  # fmt: skip
+    spaces = " ".join(
+        f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for short, name in names.items()
+    )
+    content = (
+        f'<office:document-content {spaces} xmlns:xlink="http://www.w3.org/1999/xlink">{styles}'
+        f"<office:body>{body}</office:body></office:document-content>"
+    )
+    common = (
+        f"<office:document-styles {spaces}><style:page-layout style:name='P'><style:page-layout-properties "
+        "fo:page-width='20cm' fo:page-height='10cm'/></style:page-layout><style:master-page "
+        "style:name='D' style:page-layout-name='P'/></office:document-styles>"
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
+        archive.writestr("content.xml", content)
+        archive.writestr("styles.xml", common)
+        for name, data in more.items():
+            archive.writestr(f"Pictures/{name}.png", data)
+    return file.getvalue()
+
+
+async def test_open_spreadsheet(show: Show) -> None:
+    """Each sheet with its letters and numbers; a hidden one is left out."""
+    rows = "<table:table-row>{}</table:table-row>"
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    texts = (("City", "Limit"), ("Oslo", "185"))
+    first = "".join(rows.format("".join(map(cell.format, row))) for row in texts)
+    hidden = (
+        '<office:automatic-styles><style:style style:name="H" style:family="table">'
+        '<style:table-properties table:display="false"/></style:style></office:automatic-styles>'
+    )
+    body = (
+        f'<office:spreadsheet><table:table table:name="Hotels">{first}</table:table>'
+        f'<table:table table:name="Secret" table:style-name="H">{first}</table:table>'
+        f'<table:table table:name="Meals">{rows.format(cell.format("Lunch"))}</table:table>'
+        "</office:spreadsheet>"
+    )
+    page = await show("a.ods", _open_document("spreadsheet", body, hidden))
+    assert _texts(page, "h2") == ["Hotels", "Meals"]
+    assert _texts(page, "tbody//td") == ["City", "Limit", "Oslo", "185", "Lunch"]
+    assert page.xpath("//td[@class='n']")[0].text == "185"
+
+
+async def test_open_presentation(show: Show) -> None:
+    """Texts, a table and a picture in their places; what can't be shown leaves a mark."""
+    place = 'svg:x="5cm" svg:y="1cm" svg:width="10cm" svg:height="5cm"'
+    body = (
+        '<office:presentation><draw:page draw:name="one">'
+        f'<draw:frame {place} presentation:class="title"><draw:text-box><text:p>Hotels</text:p>'
+        "</draw:text-box></draw:frame>"
+        f"<draw:g><draw:frame {place}><table:table><table:table-row><table:table-cell><text:p>Oslo</text:p>"
+        "</table:table-cell></table:table-row></table:table></draw:frame></draw:g>"
+        f'<draw:frame {place}><draw:image xlink:href="Pictures/one.png"/></draw:frame>'
+        f'<draw:frame {place} draw:name="Chart 1"><draw:object xlink:href="./Object 1"/></draw:frame>'
+        "<presentation:notes><draw:frame><draw:text-box><text:p>Say hello</text:p></draw:text-box>"
+        "</draw:frame></presentation:notes></draw:page></office:presentation>"
+    )
+    page = await show("a.odp", _open_document("presentation", body, one=_picture()))
+    (slide,) = page.xpath("//*[@class='slide']")
+    assert "aspect-ratio:566.9 / 283.5" in slide.get("style")
+    assert "left:25.0%;top:10.0%;width:50.0%;height:50.0%" in slide[0].get("style")
+    assert (slide[0].text_content(), _texts(page, "td")) == ("Hotels", ["Oslo"])
+    assert len(page.xpath("//img")) == 1 and _texts(page, "*[@class='no-picture']") == ["Chart 1"]
+    assert _texts(page, "*[@class='notes']") == ["Say hello"]
+
+
+async def test_rich_text(show: Show) -> None:
+    """Paragraphs and tables, in their order."""
+    text = (
+        rb"{\rtf1\ansi First & <line>\par {\trowd\cellx1000\cellx2000 Oslo\intbl\cell 185\intbl\cell\row}"
+        rb"\pard Last line\par}"
+    )
+    page = await show("a.rtf", text)
+    assert _texts(page, "p") == ["First & <line>", "Last line"] and _texts(page, "td") == ["Oslo", "185"]
+
+
+async def test_book(show: Show, tmp_path: Path) -> None:
+    """The chapters in order, with pictures that are in the book, and without their heads."""
+    chapters = [
+        '<html><head><title>Head</title></head><body><h1>One</h1><img src="../no.png"/></body></html>',
+        '<html><body><h1>Two</h1><p><img alt="" src="one.png"/></p></body></html>',
+    ]
+    path = book(tmp_path / "a.epub", chapters)
+    with zipfile.ZipFile(path) as archive:
+        folder = next(name for name in archive.namelist() if name.endswith("html")).rpartition("/")[0]
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(f"{folder}/one.png".lstrip("/"), _picture())
+    page = await show("a.epub", path.read_bytes())
+    assert _texts(page, "h1") == ["One", "Two"] and "Head" not in page.text_content()
+    assert [image.get("src", "")[:22] for image in page.xpath("//img")] == ["", "data:image/png;base64,"]
+
+
+async def test_pages_of_a_tiff(show: Show) -> None:
+    """Each page as a picture that browsers show, with its words; a broken file is refused."""
+    file = io.BytesIO()
+    pages = [picture("Invoice 4711"), picture("Total 821.14")]
+    pages[0].save(file, "TIFF", save_all=True, append_images=pages[1:])
+    page = await show("a.tiff", file.getvalue())
+    sources = [image.get("src")[:22] for image in page.xpath("//img")]
+    assert sources == ["data:image/png;base64,"] * 2
+    assert "Invoice" in page.text_content() and "Total" in page.text_content()
+    with pytest.raises(PreviewFailed) as refused:
+        await show("b.tiff", file.getvalue()[:60])
+    assert refused.value.fault == "corrupt"
+
+
+async def test_marks_on_a_slide(show: Show, tmp_path: Path) -> None:
+    """A diagram, which is not drawn here, leaves a box with its name."""
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    frame = slide.shapes.add_table(1, 1, 0, 0, Inches(2), Inches(1))
+    frame.name = "Diagram 3"
+    data = frame.element.find(".//{*}graphicData")
+    data.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/diagram")
+    data.remove(data[0])
+    deck.save(tmp_path / "a.pptx")
+    page = await show("a.pptx", (tmp_path / "a.pptx").read_bytes())
+    assert _texts(page, "*[@class='no-picture']") == ["Diagram 3"]

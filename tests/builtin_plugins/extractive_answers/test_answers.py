@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from builtin_plugins.extractive_answers.windows import LONGEST, SECOND
-from builtin_plugins.rag.answering.words import count_words
+from builtin_plugins.rag.answering.words import content_stems, count_words
 from tests.builtin_plugins.extractive_answers.judging import judged, passages, quoted
 
 WARRANTY = (
@@ -232,3 +232,35 @@ def test_a_row_below_years() -> None:
     years = [f"Years ended December 31, {year}" for year in (2022, 2021)]
     shown = f"Net loss {years[0]}: (4,935); {years[1]}: (4,202) (Dollars in millions)"
     assert quoted("What was the net loss in 2022?", STATEMENT) == shown
+
+
+ROWS = "Flat | Rent (EUR) | Size\n---|---|---\nBirch 7 | 1,450 | 6\nHill 11 | 1,290 | 4\nQuay 2 | 1,720 | 7\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "flat"),
+    [
+        ("Which flat has the highest rent?", "Quay 2"),
+        ("Which flat has the lowest rent?", "Hill 11"),
+        ("Welche Flat hat den höchsten Rent?", "Quay 2"),
+    ],
+)
+def test_the_row_with_the_highest_value(question: str, flat: str) -> None:
+    assert f"Flat: {flat};" in judged(question, passages(ROWS)).quotes[0].text
+
+
+def test_the_row_of_the_winner() -> None:
+    text = "# Photo contest\n\n| Name | Rank |\n|---|---|\n| Jonas | 2 |\n| Lena | 1 |\n\nNext: June."
+    assert "Name: Lena; Rank: 1" in judged("Who won the photo contest?", passages(text)).quotes[0].text
+
+
+def test_rows_that_share_the_highest_value_are_not_chosen_from() -> None:
+    same = ROWS.replace("1,720", "1,450")
+    found = judged("Which flat has the highest rent?", passages(same)).quotes[0].text
+    assert found == judged("Which flat has a rent?", passages(same)).quotes[0].text
+
+
+def test_may_is_a_month_where_it_is_written_so() -> None:
+    rows = "Month | Sold | Left\n---|---|---\nMarch | 48 | 9\nMay | 61 | 7\n"
+    assert "Month: May; Sold: 61" in judged("How many were sold in May?", passages(rows)).quotes[0].text
+    assert "sold" in content_stems("May I ask what was sold?") and "may" not in content_stems("May I ask?")

@@ -26,6 +26,11 @@ def answered(question: str, *texts: str, names: Sequence[str] = VERSIONS) -> Sup
     [
         (HOTEL, *LIMITS),
         (
+            "How many days of remote work are allowed?",
+            "Employees may work remotely up to two days per week.",
+            "Employees may work remotely up to three days per week.",
+        ),
+        (
             "When does the new policy apply?",
             "The new travel policy applies from 1 March 2025.",
             "The new travel policy applies from 15 July 2026.",

@@ -32,6 +32,7 @@ class ShopSettings(Settings):
     configurable: ClassVar[frozenset[str]] = frozenset(
         {"greeting", "limit", "ratio", "loud", "mode", "key", "nickname"}
     )
+    administered: ClassVar[frozenset[str]] = frozenset({"shelves", "hours"})
 
     greeting: str = Field("hello", min_length=2, description="What to say.")
     limit: int = Field(3, ge=1, le=9, description="How many.")
@@ -41,6 +42,8 @@ class ShopSettings(Settings):
     key: SecretStr | None = Field(None, description="A key of the shop's supplier.")
     nickname: str | None = Field(None, description="Another name.")
     folder: str = Field("/srv", description="Where things lie.")
+    shelves: int = Field(5, ge=1, description="How many shelves there may be.")
+    hours: int = Field(8, ge=1, description="How long it is open.")
 
 
 class Size(Enum):

@@ -17,6 +17,7 @@ from kernel.sdk import Unit, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
 from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop, ShopSettings
+from tests.fakes.audit import audited
 
 OWN = "plugin_registry"
 PATH = "/v1/plugins/shop/config"
@@ -78,6 +79,39 @@ async def test_changed(start_platform: Start, database_url: str | None) -> None:
     status, body = await put(user, SHOP_GREETING=None)
     assert status == 200 and body["values"]["SHOP_GREETING"] == "from the environment"
     assert (await in_effect(first))["limit"] == 7
+
+
+async def test_administered(start_platform: Start, database_url: str | None) -> None:
+    """Administrators alone see and change some settings; of these, the environment's win and say so."""
+    env = {"DATABASE_URL": database_url, "SHOP_HOURS": "9"}
+    first, second = [await start_platform(OWN, Shop, env=env) for _ in range(2)]
+    user, admin = await first.user(), await first.user(role="admin")
+    assert "SHOP_SHELVES" not in (await user.get(PATH)).json()["values"]
+    assert (await put(user, SHOP_SHELVES=6))[0] == 403
+    fields = {field["key"]: field for field in (await admin.get(PATH)).json()["schema"]}
+    assert (fields["SHOP_SHELVES"]["fixed_by"], fields["SHOP_HOURS"]["fixed_by"]) == (None, "SHOP_HOURS")
+    assert (await put(admin, SHOP_HOURS=10))[0] == 409
+    assert (await put(admin, SHOP_SHELVES=0))[0] == 400
+    status, body = await put(admin, SHOP_SHELVES=6)
+    assert (status, body["values"]["SHOP_SHELVES"], body["values"]["SHOP_HOURS"]) == (200, 6, 9)
+
+    async def followed() -> bool:
+        return second.platform.settings_of(ShopSettings).shelves == 6
+
+    await until(followed)
+    (entry,) = await audited(first.platform, "plugin.configured")
+    assert (entry.before_state, entry.after_state) == ({"SHOP_SHELVES": None}, {"SHOP_SHELVES": 6})
+
+
+async def test_environment_set_later(start_platform: Start, database_url: str | None) -> None:
+    """What an administrator stored gives way when the environment sets it, and counts again without it."""
+    env = {"DATABASE_URL": database_url}
+    first = await start_platform(OWN, Shop, env=env)
+    assert (await put(await first.user(role="admin"), SHOP_HOURS=10))[0] == 200
+    later = await start_platform(OWN, Shop, env={**env, "SHOP_HOURS": "9"})
+    assert later.platform.settings_of(ShopSettings).hours == 9
+    third = await start_platform(OWN, Shop, env=env)
+    assert third.platform.settings_of(ShopSettings).hours == 10
 
 
 def bytes_of(home: Path) -> bytes:

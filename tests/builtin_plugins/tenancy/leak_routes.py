@@ -265,6 +265,11 @@ RAG = {
     "GET /v1/rag/capabilities": OWN,
     "GET /v1/rag/usage": OWN,
     "GET /v1/rag/documents": Row(query="q=canary"),
+    "GET /v1/rag/figures": OWN,
+    "GET /v1/rag/knowledge-bases/trash": OWN,
+    "POST /v1/rag/knowledge-bases/trash": Row({"knowledge_base_id": "@kb"}, owned="kb", consumes=("kb",)),
+    "POST /v1/rag/knowledge-bases/trash/{kb_id}/restore": OWN,
+    "DELETE /v1/rag/knowledge-bases/trash/{kb_id}": OWN,
     "GET /v1/rag/decision-stats": OWN,
     "POST /v1/rag/initialize": OWN,
     **{

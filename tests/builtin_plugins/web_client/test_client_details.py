@@ -230,6 +230,24 @@ async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
     assert (await ana.get(f"{path}/{document['document_id']}")).status == 404
 
 
+async def test_a_knowledge_base_in_the_trash(site: Running, visitor: Visitor) -> None:
+    """It is gone from the list, and back with its documents when it is taken back."""
+    ana = await site.user()
+    base = await knowledge_base(ana, "Manual")
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page.get_by_role("heading", name="Documents", level=1)).to_be_visible()
+    await expect(page.locator(".tile", has_text="Manual")).to_have_count(0)
+    await page.get_by_role("button", name="Trash").click()
+    await dialog.get_by_role("button", name="Take back").click()
+    await expect(dialog.get_by_text("The trash is empty.")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".tile", has_text="Manual")).to_contain_text("One document")
+
+
 async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -> None:
     """One's own pipelines are named and deleted with it, also those that search others; no one else's are."""
     ana, bob = await site.user(), await site.user()
@@ -242,10 +260,11 @@ async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -
     await page.get_by_role("button", name="More", exact=True).click()
     await page.get_by_role("menuitem", name="Delete").click()
     dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Delete for good").check()
     await expect(dialog).to_contain_text("These pipelines search it and are deleted, too: Both")
     await expect(dialog).to_contain_text("remove this one from it first")
     await expect(dialog).not_to_contain_text("Bob")
-    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await dialog.get_by_role("button", name="Delete for good").click()
     await expect(page.get_by_role("heading", name="Documents", level=1)).to_be_visible()
     found = (await bob.get("/v1/rag/pipeline", params={"limit": 500})).json()["items"]
     assert {"Both", "Bob"}.intersection(item["name"] for item in found) == {"Bob"}

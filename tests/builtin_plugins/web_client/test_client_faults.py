@@ -65,6 +65,7 @@ async def test_nothing_is_deleted_that_was_not_named(site: Running, visitor: Vis
     await page.get_by_role("button", name="More", exact=True).click()
     await page.get_by_role("menuitem", name="Delete").click()
     dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Delete for good").check()
     await expect(dialog.get_by_role("alert")).to_contain_text("The server is busy")
     await expect(dialog).to_contain_text("It has no documents.")
     await expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()

@@ -79,3 +79,21 @@ async def test_the_audit_log_by_names(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("button", name="Only about “Handbook of Ana”")).to_be_visible()
     await page.get_by_role("button", name="Only about “Handbook of Ana”").click()
     await expect(page.get_by_role("button", name="Only about")).to_have_count(0)
+
+
+async def test_questions_of_knowledge_bases(site: Running, visitor: Visitor) -> None:
+    """Whoever may change a knowledge base sees how often it was asked, there and at Operations."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    body = {"name": "Help", "knowledge_base_ids": [base["id"]]}
+    pipeline = (await ana.post("/v1/rag/pipeline", json=body)).json()["pipeline_id"]
+    asked = await ana.post(f"/v1/rag/pipeline/{pipeline}/query", json={"question": "Who won the regatta?"})
+    assert asked.status == 200, asked.body
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Figures").click()
+    plot = page.get_by_role("dialog").get_by_role("figure", name="Questions per day")
+    await expect(plot.locator("rect")).to_have_count(1)
+    await page.keyboard.press("Escape")
+    await visitor.open("/operations")
+    await expect(page.get_by_role("figure", name="Questions per day")).to_be_visible()

@@ -66,13 +66,17 @@ def _markdown() -> bytes:
     return f"# Travel\n\n{FILLER}\n\n- **{ANSWER}**\n".encode()
 
 
+def _rich_text() -> bytes:
+    return rf"{{\rtf1\ansi {FILLER}\par {ANSWER}\par}}".encode()
+
+
 def _saved(document: object) -> bytes:
     file = io.BytesIO()
     document.save(file)  # type: ignore[attr-defined]
     return file.getvalue()
 
 
-MAKERS = {"docx": _word, "pptx": _slides, "eml": _mail, "md": _markdown}
+MAKERS = {"docx": _word, "pptx": _slides, "eml": _mail, "md": _markdown, "rtf": _rich_text}
 
 
 async def _documents(actor: Actor, *files: tuple[str, bytes]) -> tuple[str, list[str]]:
@@ -91,7 +95,7 @@ def _shown(page: Page, name: str) -> FrameLocator:
     return page.frame_locator(f'iframe[title="{name}"]')
 
 
-@pytest.mark.parametrize("kind", ["docx", "pptx", "eml", "md"])
+@pytest.mark.parametrize("kind", ["docx", "pptx", "eml", "md", "rtf"])
 async def test_the_cited_sentence_in_its_place(site: Running, visitor: Visitor, kind: str) -> None:
     """A citation opens the file as it looks, with the sentence marked and in sight; so does its own page."""
     ana = await site.user()

@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Browser, Error, FilePayload, Route, expect
 
 from kernel.sdk import Account, Unit
-from kernel.testing import Running, eventually
+from kernel.testing import Actor, Running, eventually
 from tests.builtin_plugins.web_client.visits import (
     HANDBOOK,
     PLAIN_HOST,
@@ -160,6 +160,28 @@ async def test_settings_in_effect(site: Running, visitor: Visitor) -> None:
     await page.get_by_label("Find a setting").fill("backup_keep")
     await expect(page.get_by_role("row", name=re.compile("PLATFORM_BACKUP_KEEP"))).to_contain_text("7")
     assert (await ana.get("/v1/settings")).status == 403
+
+
+async def test_setting_changed(site: Running, visitor: Visitor) -> None:
+    """An administrator changes a setting in its dialog, sees it set here, and takes the change back."""
+    root = await site.user(role="admin")
+    page = await visitor.arrive(root, "/operations/settings?q=history_turns")
+    row = page.get_by_role("row", name=re.compile("HISTORY_TURNS"))
+    await row.get_by_role("button", name="Change").click()
+    field = page.get_by_role("dialog").get_by_role("spinbutton")
+    await field.fill("5")
+    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    await expect(row).to_contain_text("Set here")
+    assert await _value_of(root, "history_turns") == "5"
+    await row.get_by_role("button", name="Change").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Take the change back").click()
+    await expect(row).to_contain_text("Default")
+    assert await _value_of(root, "history_turns") == "3"
+
+
+async def _value_of(root: Actor, name: str) -> str:
+    settings = (await root.get("/v1/settings")).json()["settings"]
+    return next(str(one["value"]) for one in settings if one["name"] == name)
 
 
 async def test_logs_follow(site: Running, visitor: Visitor) -> None:

@@ -1048,7 +1048,6 @@ export default {
   "config.yaml": "config.yaml", // as in English
   Environment: "Umgebung",
   "Set here": "Hier gesetzt",
-  "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Womit dieser Server läuft. Einstellungen werden in der Umgebung oder in config.yaml geändert, manche auch unter „Plugins“.",
   "The username or the password is wrong.": "Benutzername oder Passwort ist falsch.",
   "This account is deactivated; ask an administrator.": "Dieses Konto ist deaktiviert; fragen Sie einen Administrator.",
   "Nobody can register here; ask an administrator for an account.": "Hier kann sich niemand registrieren; bitten Sie einen Administrator um ein Konto.",
@@ -1499,4 +1498,13 @@ export default {
   "Sent with the password; none when empty.": "Wird mit dem Passwort gesendet; keiner, wenn leer.",
   "Everybody who sees the knowledge base, or the user and those to whom a file is shared.": "Alle, die die Wissenssammlung sehen, oder der Benutzer und alle, mit denen eine Datei geteilt ist.",
   "Its changes are not listed here, as not everybody may see them.": "Die Änderungen stehen hier nicht, weil nicht alle sie sehen dürfen.",
+  "What this server runs with. Many settings can be changed here and take effect at once; the others say how they are changed.": "Womit dieser Server läuft. Viele Einstellungen lassen sich hier ändern und wirken sofort; bei den anderen steht, wie man sie ändert.",
+  "Change a setting": "Eine Einstellung ändern",
+  "Take the change back": "Änderung zurücknehmen",
+  "{name} in the server’s environment sets this, and wins.": "{name} in der Umgebung des Servers legt dies fest und hat Vorrang.",
+  "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Gezählt wird ohne den Wortlaut und ohne die Person. Eine Frage an mehrere Wissenssammlungen zählt bei jeder.",
+  "Questions to your knowledge bases": "Fragen an Ihre Wissenssammlungen",
+  "No questions in the last 30 days.": "Keine Fragen in den letzten 30 Tagen.",
+  "Nobody else sees it then, until you share it again.": "Niemand sonst sieht sie dann, bis Sie sie wieder teilen.",
+  "What you take back is private; share it again.": "Was Sie zurückholen, ist privat; teilen Sie es erneut.",
 };

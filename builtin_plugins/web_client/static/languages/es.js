@@ -1048,7 +1048,6 @@ export default {
   "config.yaml": "config.yaml", // as in English
   Environment: "Entorno",
   "Set here": "Definido aquí",
-  "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Con qué funciona este servidor. Los ajustes se cambian en el entorno o en config.yaml, y algunos en «Plugins».",
   "The username or the password is wrong.": "El nombre de usuario o la contraseña no son correctos.",
   "This account is deactivated; ask an administrator.": "Esta cuenta está desactivada; consulta a un administrador.",
   "Nobody can register here; ask an administrator for an account.": "Aquí nadie puede registrarse; pide una cuenta a un administrador.",
@@ -1499,4 +1498,13 @@ export default {
   "Sent with the password; none when empty.": "Se envía con la contraseña; ninguno si está vacío.",
   "Everybody who sees the knowledge base, or the user and those to whom a file is shared.": "Todos los que ven la base de conocimiento, o el usuario y aquellos con quienes se comparte un archivo.",
   "Its changes are not listed here, as not everybody may see them.": "Sus cambios no se muestran aquí, porque no todos pueden verlos.",
+  "What this server runs with. Many settings can be changed here and take effect at once; the others say how they are changed.": "Con qué funciona este servidor. Muchos ajustes se pueden cambiar aquí y surten efecto enseguida; en los demás se indica cómo cambiarlos.",
+  "Change a setting": "Cambiar un ajuste",
+  "Take the change back": "Deshacer el cambio",
+  "{name} in the server’s environment sets this, and wins.": "{name}, en el entorno del servidor, fija este valor y prevalece.",
+  "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Se cuenta sin el texto y sin la persona. Una pregunta a varias bases cuenta en cada una.",
+  "Questions to your knowledge bases": "Preguntas a sus bases de conocimiento",
+  "No questions in the last 30 days.": "Ninguna pregunta en los últimos 30 días.",
+  "Nobody else sees it then, until you share it again.": "Nadie más la ve entonces, hasta que la vuelva a compartir.",
+  "What you take back is private; share it again.": "Lo que recupere será privado; vuelva a compartirlo.",
 };

@@ -1048,7 +1048,6 @@ export default {
   "config.yaml": "config.yaml", // as in English
   Environment: "Environnement",
   "Set here": "Défini ici",
-  "What this server runs with. Settings are changed in the environment or in config.yaml, and some of them under “Plugins”.": "Ce avec quoi ce serveur fonctionne. Les paramètres se modifient dans l’environnement ou dans config.yaml, et certains sous « Plugins ».",
   "The username or the password is wrong.": "Le nom d’utilisateur ou le mot de passe est incorrect.",
   "This account is deactivated; ask an administrator.": "Ce compte est désactivé ; adressez-vous à un administrateur.",
   "Nobody can register here; ask an administrator for an account.": "Personne ne peut s’inscrire ici ; demandez un compte à un administrateur.",
@@ -1499,4 +1498,13 @@ export default {
   "Sent with the password; none when empty.": "Envoyé avec le mot de passe ; aucun si vide.",
   "Everybody who sees the knowledge base, or the user and those to whom a file is shared.": "Tous ceux qui voient la base de connaissances, ou l’utilisateur et ceux avec qui un fichier est partagé.",
   "Its changes are not listed here, as not everybody may see them.": "Ses changements ne sont pas indiqués ici, car tout le monde ne peut pas les voir.",
+  "What this server runs with. Many settings can be changed here and take effect at once; the others say how they are changed.": "Ce avec quoi ce serveur fonctionne. Beaucoup de paramètres se modifient ici et prennent effet aussitôt ; pour les autres, il est indiqué comment les modifier.",
+  "Change a setting": "Modifier un paramètre",
+  "Take the change back": "Annuler la modification",
+  "{name} in the server’s environment sets this, and wins.": "{name} dans l’environnement du serveur fixe cette valeur et l’emporte.",
+  "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Le compte ne retient ni le texte ni la personne. Une question posée à plusieurs bases compte pour chacune.",
+  "Questions to your knowledge bases": "Questions à vos bases de connaissances",
+  "No questions in the last 30 days.": "Aucune question ces 30 derniers jours.",
+  "Nobody else sees it then, until you share it again.": "Personne d’autre ne la voit alors, jusqu’à ce que vous la partagiez de nouveau.",
+  "What you take back is private; share it again.": "Ce que vous récupérez est privé ; partagez-le de nouveau.",
 };

@@ -6,11 +6,11 @@ import { apiAddress } from "../../lib/place.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns, ownFirst } from "../../lib/session.js";
-import { day, number, t } from "../../lib/words.js";
+import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, sayError } from "../../parts/layers.js";
-import { Plot } from "../../parts/plot.js";
+import { QuestionDays } from "../../parts/question-days.js";
 import { sitesOf } from "./sites.js";
 
 const STATES = {
@@ -105,19 +105,6 @@ function Figures({ chat, onClose }) {
     <${Loaded} of=${found}>${(all) => html`<div class="figures">
       ${[[t("Questions"), all.questions], [t("Answered"), all.answered], [t("Not in the documents"), all.refused], [t("Failed"), all.failed], [t("Liked"), all.up], [t("Disliked"), all.down]].map(
         ([name, count]) => html`<div class="figure" key=${name}><strong>${number(count)}</strong><span>${name}</span></div>`,
-      )}</div>${all.items.length > 0 && html`<${Days} days=${all.items} />`}`}<//>
+      )}</div>${all.items.length > 0 && html`<${QuestionDays} days=${all.items} />`}`}<//>
   <//>`;
-}
-
-const LATEST = 30; // days
-const DAY = 86_400_000; // ms
-
-/** What happened on each day, also on those without a question. */
-function Days({ days }) {
-  const known = new Map(days.map((one) => [one.day, one]));
-  const all = Array.from({ length: LATEST }, (_, at) => new Date(Date.now() - (LATEST - 1 - at) * DAY).toISOString().slice(0, 10));
-  const series = (...columns) => columns.map(([name, key, tone]) => ({ name, tone, values: all.map((one) => known.get(one)?.[key] ?? 0) }));
-  const labels = all.map((one) => day(`${one}T12:00:00`));
-  return html`<${Plot} title=${t("Questions per day")} head=${t("Day")} labels=${labels} series=${series([t("Answered"), "answered", "good"], [t("Not in the documents"), "refused", "warn"], [t("Failed"), "failed", "bad"])} />
-    ${days.some(({ up, down }) => up + down) && html`<${Plot} title=${t("Ratings per day")} head=${t("Day")} labels=${labels} series=${series([t("Liked"), "up", "good"], [t("Disliked"), "down", "bad"])} />`}`;
 }

@@ -10,6 +10,7 @@ import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
 import { ModelField } from "../../parts/model-field.js";
 import { titleOf } from "./fields.js";
+import { fate, useTrashDays } from "./trash.js";
 import { VisibilityChoice, besidesPeople, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
@@ -84,17 +85,23 @@ function dependents(base, pipelines) {
 }
 
 export function DeleteBase({ base, count, onDeleted, onClose }) {
+  const days = useTrashDays(base.id);
   const pipelines = useResource((signal) => everything(api.pipelines, { signal }));
+  const [forGood, setForGood] = useState(false);
   const gone = dependents(base, pipelines.data ?? []);
+  const isFinal = !days || forGood;
   const remove = async () => {
-    const receipt = await api.deleteKnowledgeBase({ kb_id: base.id, body: { confirm_delete_pipeline_ids: gone.map((item) => item.id) } });
-    say(receipt.message);
+    if (isFinal) await api.deleteKnowledgeBase({ kb_id: base.id, body: { confirm_delete_pipeline_ids: gone.map((item) => item.id) } });
+    else await api.discardBase({ body: { knowledge_base_id: base.id } });
+    say(isFinal ? t("Deleted for good") : t("Moved to the trash"));
     onDeleted();
   };
-  return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} disabled=${!pipelines.data} onConfirm=${remove} onClose=${onClose}>
+  return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${isFinal ? t("Delete for good") : t("Delete")} disabled=${days === null || (isFinal && !pipelines.data)} onConfirm=${remove} onClose=${onClose}>
     <${Failure} error=${pipelines.error} onRetry=${pipelines.reload} />
-    <p>${count ? plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.") : t("It has no documents.")}</p>
-    ${gone.length > 0 && html`<${Notice} tone="warn"><p>${t("These pipelines search it and are deleted, too: {names}", { names: gone.map((item) => item.name).join(", ") })}</p>
-      ${gone.some((item) => item.knowledge_base_ids.length > 1) && html`<p>${t("To keep a pipeline that also searches other knowledge bases, remove this one from it first, under Pipelines.")}</p>`}<//>`}
+    ${isFinal ? html`<p>${count ? plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.") : t("It has no documents.")}</p>
+        ${gone.length > 0 && html`<${Notice} tone="warn"><p>${t("These pipelines search it and are deleted, too: {names}", { names: gone.map((item) => item.name).join(", ") })}</p>
+          ${gone.some((item) => item.knowledge_base_ids.length > 1) && html`<p>${t("To keep a pipeline that also searches other knowledge bases, remove this one from it first, under Pipelines.")}</p>`}<//>`}`
+      : html`<p>${`${t("Answers no longer use it.")} ${fate(days)}`}</p><p>${t("Nobody else sees it then, until you share it again.")}</p>`}
+    ${days > 0 && html`<${Check} label=${t("Delete for good")} hint=${t("It can’t be taken back then.")} checked=${forGood} onChange=${setForGood} />`}
   <//>`;
 }

@@ -7,7 +7,8 @@ import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { number, plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner, Unshown } from "../../parts/basics.js";
-import { Menu } from "../../parts/layers.js";
+import { BaseFigures } from "../../parts/base-figures.js";
+import { Dialog, Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { NearLimit } from "../account/usage.js";
 import { alike, named } from "./alike.js";
@@ -47,6 +48,7 @@ export default function Base({ base: id }) {
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
         { title: t("Sources"), icon: "globe", onSelect: () => go(`/documents/${id}/sources`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
+        { title: t("Figures"), icon: "operations", onSelect: () => setDialog("figures") },
         { title: t("Fields of documents"), icon: "edit", onSelect: () => setDialog("fields") },
         { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
@@ -73,6 +75,7 @@ export default function Base({ base: id }) {
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "export" && html`<${ExportBase} base=${base.data} onClose=${() => setDialog("")} />`}
+    ${dialog === "figures" && html`<${Dialog} title=${t("“{name}” in the last 30 days", { name: base.data.name })} onClose=${() => setDialog("")} wide><${BaseFigures} base=${id} none=${html`<p>${t("No questions in the last 30 days.")}</p>`} /><//>`}
     ${dialog === "trash" && html`<${Trash} base=${id} onRestored=${(found) => live.put([found])} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;

@@ -8,6 +8,7 @@ import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
+import { BaseTrash } from "./base-trash.js";
 import { ImportBase } from "./exchange.js";
 import { IMPORT } from "./upkeep.js";
 import { VisibilityBadge, VisibilityChoice, besidesPeople, sharingOf } from "./visibility.js";
@@ -30,6 +31,7 @@ export default function Documents() {
   useReturning(bases.reload);
   const [text, setText] = useState("");
   const [importing, setImporting] = useState(false);
+  const [trash, setTrash] = useState(false);
   const close = () => {
     setImporting(false);
     bases.reload(); // an import makes a knowledge base, and one that ends early takes it away
@@ -39,6 +41,7 @@ export default function Documents() {
   const fits = (base) => `${base.name} ${base.description}`.toLowerCase().includes(text.toLowerCase());
   return html`<div class="page">
     <${Head} title=${t("Documents")} about=${t("A knowledge base holds documents that belong together, and says who may ask them.")}>
+      <${Button} kind="quiet" icon="trash" onClick=${() => setTrash(true)}>${t("Trash")}<//>
       <${Button} icon="upload" onClick=${() => setImporting(true)}>${t("Import")}<//>
       <${Button} kind="primary" icon="plus" onClick=${create}>${t("New knowledge base")}<//>
     <//>
@@ -51,6 +54,7 @@ export default function Documents() {
             ${list.length > FEW && html`<div class="filters"><input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>`}
             <div class="cards">${list.filter(fits).map((base) => html`<${Tile} key=${base.id} base=${base} />`)}</div>`
     }<//>
+    ${trash && html`<${BaseTrash} onRestored=${bases.reload} onClose=${() => setTrash(false)} />`}
     ${importing && html`<${ImportBase} onClose=${close} />`}
     ${creating && html`<${Create} onClose=${() => setQuery({ new: null })} />`}
   </div>`;

@@ -9,7 +9,7 @@ import { cutAtMarks, markedTexts, marksOf } from "./marks.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
-const PREVIEWED = /^image\/(png|jpeg|gif|webp|bmp)$|^text\/(html|markdown|csv)$|^message\/rfc822$|ms-outlook$|mbox$|ms-(word|excel|powerpoint)|officedocument|opendocument\.text/;
+const PREVIEWED = /^image\/(png|jpeg|gif|webp|bmp|tiff)$|^text\/(html|markdown|csv)$|^message\/rfc822$|ms-outlook$|mbox$|ms-(word|excel|powerpoint)|officedocument|opendocument\.(text|spreadsheet|presentation)|rtf$|epub/;
 
 /** A document's views, the best first: [name, component]. */
 function viewsOf(type) {

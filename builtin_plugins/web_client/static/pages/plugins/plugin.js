@@ -6,8 +6,9 @@ import { useAction, useResource } from "../../lib/resource.js";
 import { isAdmin } from "../../lib/session.js";
 import { dateTime, t } from "../../lib/words.js";
 import { Button, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
-import { Check, Field, Form } from "../../parts/forms.js";
+import { Form } from "../../parts/forms.js";
 import { say } from "../../parts/layers.js";
+import { SettingField } from "../../parts/setting-field.js";
 import { PluginState } from "./page.js";
 
 export default function Plugin({ name }) {
@@ -55,16 +56,4 @@ function SettingsForm({ name, config, onSaved }) {
   return html`<${Form} action=${action} submit=${t("Save")} disabled=${!Object.keys(changes).length}>
     ${config.schema.map((field) => html`<${SettingField} key=${field.key} field=${field} value=${changes[field.key] ?? config.values[field.key]} onChange=${(value) => set(field.key, value)} />`)}
   <//>`;
-}
-
-function SettingField({ field, value, onChange }) {
-  const shown = { label: field.key, hint: field.description };
-  if (field.type === "bool") return html`<${Check} ...${shown} checked=${Boolean(value)} onChange=${onChange} />`;
-  if (field.options) {
-    return html`<${Field} as="select" ...${shown} value=${value} onInput=${onChange}>${field.options.map((option) => html`<option value=${option}>${option}</option>`)}<//>`;
-  }
-  if (field.secret) return html`<${Field} ...${shown} type="password" autocomplete="off" placeholder=${value ? "••••••••" : ""} onInput=${onChange} />`;
-  const isNumber = ["int", "float"].includes(field.type);
-  const take = (text) => onChange(isNumber && text !== "" ? Number(text) : text);
-  return html`<${Field} ...${shown} type=${isNumber ? "number" : "text"} step=${field.type === "float" ? "any" : undefined} value=${value ?? ""} onInput=${take} />`;
 }
