@@ -115,11 +115,8 @@ async def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> boo
     """Implements the hook of the same name."""
     dropped = False
     while (found := await caller.platform.database.read(_one_of, knowledge_base_id, key)) is not None:
+        await documents.remove_kept(caller, knowledge_base_id, found)
         dropped = True
-        try:
-            await documents.remove_kept(caller, knowledge_base_id, found)
-        except KnowledgeBaseNotFound:
-            break
     return dropped
 
 
