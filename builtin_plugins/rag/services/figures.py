@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import func, select, true
+from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import KnowledgeBase, QuestionDay
@@ -31,11 +31,11 @@ def _read(session: Session, scope: Scope, days: int, kb_id: str | None) -> list[
         knowledge_bases.find_own(session, scope, kb_id)
     own = true() if scope.everything else KnowledgeBase.owner_id == scope.account_id
     bases = select(KnowledgeBase.id).where(scope.sees(KnowledgeBase), own)
-    wanted = QuestionDay.knowledge_base_id.in_(bases)
+    wanted: list[ColumnElement[bool]] = [QuestionDay.knowledge_base_id.in_(bases)]
     if kb_id is not None:
-        wanted &= QuestionDay.knowledge_base_id == kb_id
+        wanted.append(QuestionDay.knowledge_base_id == kb_id)
     sums = [func.sum(getattr(QuestionDay, name)).label(name) for name in COUNTED]
     first = utc_now().date() - timedelta(days=days - 1)
-    query = select(QuestionDay.day, *sums).where(wanted, QuestionDay.day >= first)
+    query = select(QuestionDay.day, *sums).where(*wanted, QuestionDay.day >= first)
     rows = session.execute(query.group_by(QuestionDay.day).order_by(QuestionDay.day.desc())).mappings()
     return [QuestionDayOut(**{**row, **{name: max(0, row[name]) for name in COUNTED}}) for row in rows]

@@ -30,7 +30,7 @@ _ADD = (
 )
 
 
-class Counts(NamedTuple):
+class DayCounts(NamedTuple):
     """What is added to a day of a knowledge base."""
 
     questions: int = 0
@@ -39,14 +39,14 @@ class Counts(NamedTuple):
     down: int = 0
 
 
-Additions = Mapping[tuple[str, date], Counts]
+Additions = Mapping[tuple[str, date], DayCounts]
 
 
 class QuestionCounter:
     """What this process has counted but not written yet."""
 
     def __init__(self, platform: Platform) -> None:
-        self._waiting: Tally[tuple[str, date], Counts] = Tally(
+        self._waiting: Tally[tuple[str, date], DayCounts] = Tally(
             platform.database, "counts of questions", add_to, _sum
         )
 
@@ -54,7 +54,7 @@ class QuestionCounter:
         """Count a question that was just answered, in each knowledge base that was asked."""
         today = utc_now().date()
         for base_id in bases:
-            self._waiting.add((base_id, today), Counts(1, int(refused)))
+            self._waiting.add((base_id, today), DayCounts(1, int(refused)))
 
     async def flush(self) -> None:
         """Write the counts; those that can't be written are kept for the next time."""
@@ -72,8 +72,8 @@ async def open_question_counter(platform: Platform) -> AsyncIterator[QuestionCou
 QUESTIONS: ResourceKey[QuestionCounter] = ResourceKey("rag question counter")
 
 
-def _sum(earlier: Counts, later: Counts) -> Counts:
-    return Counts(*(a + b for a, b in zip(earlier, later, strict=True)))
+def _sum(earlier: DayCounts, later: DayCounts) -> DayCounts:
+    return DayCounts(*(a + b for a, b in zip(earlier, later, strict=True)))
 
 
 def add_to(unit: Unit, additions: Additions) -> None:
@@ -94,7 +94,7 @@ def count_rating(unit: Unit, pipeline_id: str, asked_at: datetime, former: Ratin
     """Implements the hook `count_rating`."""
     if former == rating:
         return
-    change = Counts(
+    change = DayCounts(
         up=(rating == "up") - (former == "up"),
         down=(rating == "down") - (former == "down"),
     )

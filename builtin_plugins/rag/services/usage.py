@@ -34,7 +34,7 @@ class _Holder:
     storage_mb: int
     passages: int
     queued_mb: int = 0
-    trashed: ColumnElement[bool] = field(default_factory=false)
+    trashed: ColumnElement[bool] = field(default_factory=false, kw_only=True)
 
     def sum(self, session: Session, column: Any, *where: ColumnElement[bool]) -> int:
         """The sum of a column of their documents."""
