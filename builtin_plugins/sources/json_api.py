@@ -75,7 +75,7 @@ class JsonApi:
         media_type: str = _JSON,
     ) -> OutgoingReply:
         """The answer, whatever its status; a refused token is replaced once. Raises SourceFault."""
-        described = {} if sent is None else {hdrs.CONTENT_TYPE: media_type}
+        described: dict[str, str] = {} if sent is None else {hdrs.CONTENT_TYPE: media_type}
         headers = {**await self._authorize(False), **described}
         reply = await call_server(self._client, method, url, limits, headers, sent)
         if reply.status != 401:
@@ -177,9 +177,9 @@ async def reason_of(reply: OutgoingReply) -> tuple[str, str]:
     return reason_in(answer)
 
 
-def reason_in(answer: object) -> tuple[str, str]:
+def reason_in(answer: Any) -> tuple[str, str]:
     """The same of an answer that was read."""
-    error = answer.get("error", answer) if isinstance(answer, dict) else {}
+    error: Any = answer.get("error", answer) if isinstance(answer, dict) else {}
     if not isinstance(error, dict):  # RFC 6749, section 5.2
         error = {"code": error, "message": answer.get("error_description")}
     listed = error.get("errors")
