@@ -17,6 +17,7 @@ from builtin_plugins.rag.schemas import KnowledgeBaseOut
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.schemas_trash import BaseTrash, TrashedBaseOut
 from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.graphs import tell_of_graph
 from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.trash import ONE_DAY
@@ -96,7 +97,9 @@ async def take_back(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
     scope = await scope_of(caller.platform, caller.principal)
 
     def write(unit: Unit) -> None:
-        _put_back(unit, _find(unit.session, scope, kb_id))
+        base = _put_back(unit, _find(unit.session, scope, kb_id))
+        if base.graph:  # builds that were under way found no documents
+            tell_of_graph(caller.platform, unit, base)
         audit(unit, "rag.knowledge_base.restored", "knowledge_base", kb_id, origin=caller.origin)
 
     await caller.platform.database.write(write)
