@@ -96,22 +96,28 @@ def _labelled(
 def _extreme(
     passages: Sequence[QuotablePassage], stems: frozenset[str], *, lowest: bool, ranks: bool = False
 ) -> tuple[int, int] | None:
-    """The only row with the highest or lowest value, of the first table with a column that is meant."""
-    for at, passage in enumerate(passages):
-        rows = [(index, fields) for index, fields in _rows(passage.sentences)]
-        names = dict.fromkeys(name for _, fields in rows for name in fields)
-        for name in names:
+    """The only row with the highest or lowest value, of the first document with a meant column: a long
+    table is in several passages, some of which may have the same rows.
+    """
+    found = [
+        (at, passage.passage.document_id, list(_rows(passage.sentences)))
+        for at, passage in enumerate(passages)
+    ]
+    for document in dict.fromkeys(one for _, one, _ in found):
+        rows = [((at, index), fields) for at, one, some in found if one == document for index, fields in some]
+        for name in dict.fromkeys(name for _, fields in rows for name in fields):
             words = [word.casefold() for word in re.findall(r"\w+", name)]
             is_meant = _RANKS.intersection(words) if ranks else any(word[:4] in stems for word in words)
             values = [
-                (value, index) for index, fields in rows if (value := _value(fields.get(name))) is not None
+                (value, place) for place, fields in rows if (value := _value(fields.get(name))) is not None
             ]
             if not is_meant or len(values) < _LEAST_ROWS:
                 continue
-            found = (min if lowest else max)(value for value, _ in values)
-            having = [index for value, index in values if value == found]
-            if len(having) == 1:
-                return at, having[0]
+            best = (min if lowest else max)(value for value, _ in values)
+            having = [place for value, place in values if value == best]
+            texts = {passages[at].sentences[index].text for at, index in having}
+            if len(texts) == 1:
+                return having[0]
     return None
 
 

@@ -374,7 +374,7 @@ def rename_document(caller: Caller, knowledge_base_id: str, key: str, filename: 
 def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> bool | None:
     """Delete the document with a plugin's key: its versions and what came out of it, each with a receipt.
 
-    True if there was one.
+    True if there was one. Raises NotFound if its knowledge base is gone or in the trash.
     """
 
 

@@ -103,15 +103,22 @@ class RagSettings(Settings):
         description="Embedding model for knowledge bases that don't specify one.",
     )
     parse_memory_mb: int = Field(2048, ge=256, description="Memory limit in MB for one parser process.")
-    parse_cpu_seconds: int = Field(600, ge=1, description="CPU time limit in seconds for one parser process.")
-    parse_seconds: float = Field(900, gt=0, description="Time limit in seconds for one parser process.")
+    parse_cpu_seconds: int = Field(
+        600, ge=1, le=604_800, description="CPU time limit in seconds for one parser process."
+    )
+    parse_seconds: float = Field(
+        900, gt=0, le=604_800, description="Time limit in seconds for one parser process."
+    )
     ocr_languages: str = Field(
         "eng",
         pattern=r"^[A-Za-z_/]{2,32}(\+[A-Za-z_/]{2,32}){0,9}$",
         description="Languages in which tesseract reads scanned pages and pictures, such as `eng+deu`.",
     )
     ocr_seconds: float = Field(
-        3600, gt=0, description="Time limit in seconds for reading one document with many scanned pages."
+        3600,
+        gt=0,
+        le=604_800,
+        description="Time limit in seconds for reading one document with many scanned pages.",
     )
     archive_files: int = Field(
         1000, ge=1, le=10_000, description="Most files that are taken out of one archive or message."
@@ -119,7 +126,9 @@ class RagSettings(Settings):
     archive_mb: int = Field(
         500, ge=1, description="Most MB that are taken out of one archive or message, unpacked."
     )
-    max_text_chars: int = Field(200_000_000, ge=1000, description="Most characters of text in one document.")
+    max_text_chars: int = Field(
+        200_000_000, ge=1000, le=10_000_000_000, description="Most characters of text in one document."
+    )
     max_chunks: int = Field(
         1_000_000,
         ge=1,

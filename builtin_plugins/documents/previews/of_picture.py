@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from html import escape
 from io import BytesIO
@@ -20,7 +21,8 @@ from builtin_plugins.documents.previews.page import PreviewPage
 from builtin_plugins.documents.previews.pictures import EmbeddedPictures
 
 _MOST_BYTES: Final = 16 * 1024 * 1024
-_SECONDS: Final = 15
+_SECONDS: Final = 15.0
+"""For the words of all pages."""
 _MOST_PAGES: Final = 10
 _WIDEST: Final = 1800
 """Pixels of a page's longer side."""
@@ -31,11 +33,11 @@ _WORD_LEVEL, _LINE_COLUMNS, _COLUMNS = "5", slice(2, 5), 12
 
 def preview_tiff(path: Path) -> PreviewPage:
     """The first pages of a TIFF, which no browser shows. Raises `UnparsableDocument` for a broken one."""
-    pictures, shown = EmbeddedPictures(_MOST_BYTES), []
+    pictures, shown, ends = EmbeddedPictures(_MOST_BYTES), [], time.monotonic() + _SECONDS
     try:
         with Image.open(path) as image:
             for page in islice(ImageSequence.Iterator(image), _MOST_PAGES):
-                shown.append(_tiff_page(ImageOps.exif_transpose(page), pictures))
+                shown.append(_tiff_page(ImageOps.exif_transpose(page), pictures, ends - time.monotonic()))
             left_out = count_pages(path.read_bytes()) > _MOST_PAGES
     except (OSError, SyntaxError, ValueError) as error:
         raise UnparsableDocument("corrupt", f"tiff: {type(error).__name__}") from None
@@ -44,12 +46,15 @@ def preview_tiff(path: Path) -> PreviewPage:
     return PreviewPage("".join(shown), placed=True)
 
 
-def _tiff_page(page: Image.Image, pictures: EmbeddedPictures) -> str:
+def _tiff_page(page: Image.Image, pictures: EmbeddedPictures, seconds: float) -> str:
+    """A page with the words that are read within some seconds."""
+    if page.mode.startswith("I;16"):  # a conversion makes white of all that is brighter than 255 of 65,535
+        page = page.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     page.thumbnail((_WIDEST, _WIDEST))
     drawn = BytesIO()
-    page.convert("L" if page.mode in ("1", "L", "I;16") else "RGB").save(drawn, "PNG")
+    page.convert("L" if page.mode in ("1", "L") else "RGB").save(drawn, "PNG")
     data = drawn.getvalue()
-    words = "".join(_words(data, *page.size))
+    words = "".join(_words(data, *page.size, seconds)) if seconds > 0 else ""
     return f'<div class="picture">{pictures.element(data)}{words}</div>'
 
 
@@ -66,10 +71,10 @@ def preview(path: Path) -> PreviewPage:
     return PreviewPage(html, placed=True)
 
 
-def _words(picture: bytes, width: int, height: int) -> Iterator[str]:
+def _words(picture: bytes, width: int, height: int, seconds: float = _SECONDS) -> Iterator[str]:
     """The recognized words, each over its place; none without tesseract, or if it takes too long."""
     line = None
-    for row in _recognized(picture):
+    for row in _recognized(picture, seconds):
         cells = row.split("\t")
         if len(cells) != _COLUMNS or cells[0] != _WORD_LEVEL or not cells[-1].strip():
             continue
@@ -82,7 +87,7 @@ def _words(picture: bytes, width: int, height: int) -> Iterator[str]:
         yield f'{gap}<span style="{style}">{escape(cells[-1])}</span>'
 
 
-def _recognized(picture: bytes) -> list[str]:
+def _recognized(picture: bytes, seconds: float) -> list[str]:
     program = shutil.which("tesseract")
     if program is None:
         return []
@@ -91,7 +96,7 @@ def _recognized(picture: bytes) -> list[str]:
             [program, "stdin", "stdout", "-l", OPTIONS.get().languages, "tsv"],
             input=picture,
             capture_output=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             env={"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8"},
             check=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,13 +47,14 @@ def _change(
     unit: Unit, caller: Caller, plugin: str, cls: type[Settings], changes: Mapping[str, Any]
 ) -> list[str]:
     unit.lock(_LOCK)
-    secrets = caller.platform.resource(OWNER_SECRETS)
+    secrets, fixed = caller.platform.resource(OWNER_SECRETS), fixed_fields(caller.platform, cls)
     query = select(ConfigValue).where(ConfigValue.plugin == plugin)
     before = {row.field: row.value for row in unit.session.scalars(query)}
-    unchanged = {field: value for field, value in before.items() if field not in changes}
+    unchanged = {field: value for field, value in before.items() if field not in {*changes, *fixed}}
     readable = read_secrets(unit.session, secrets, plugin, cls, unchanged)
     merged = {field: value for field, value in {**readable, **changes}.items() if value is not None}
     valid = _validated(caller.platform, plugin, cls, merged)
+    _refuse_endless(cls, changes, valid)
     for field, value in changes.items():
         if is_secret(cls, field):
             _keep_secret(unit, caller, plugin, field, value)
@@ -105,6 +107,14 @@ def _validated(platform: Platform, plugin: str, cls: type[Settings], stored: Map
         return platform.resource(PLUGIN_SETTINGS).read(plugin, cls, stored)
     except StartupError as error:
         raise BadRequest(str(error)) from None
+
+
+def _refuse_endless(cls: type[Settings], changes: Mapping[str, Any], valid: Settings) -> None:
+    """Raise BadRequest, naming the key, for an infinite number: no limit works with it, no JSON has it."""
+    for key, field in keys_of(cls, administered=True).items():
+        value = getattr(valid, field)
+        if changes.get(field) is not None and isinstance(value, float) and not math.isfinite(value):
+            raise BadRequest(f"{key} must be a finite number")
 
 
 def _keep_secret(unit: Unit, caller: Caller, plugin: str, field: str, value: Any) -> None:

@@ -22,6 +22,7 @@ from builtin_plugins.rag.models import (
     Document,
     KnowledgeBase,
     ReaderMember,
+    TrashedBase,
     TrashedDocument,
 )
 from builtin_plugins.rag.services.identities import CURRENT, identity_for
@@ -106,8 +107,10 @@ def _stored_ids(
 def grant(unit: Unit, base_id: str, readers_by_key: Mapping[str, DocumentReaders | None]) -> int:
     """Implements the hook `grant_documents`."""
     # New versions and changes of their readers wait for each other, so that all versions have the same.
+    # One in the trash may come back, with the readers that it has then.
     base = select(KnowledgeBase.id).where(KnowledgeBase.id == base_id).with_for_update(key_share=True)
-    if unit.session.scalar(base) is None:
+    trashed = select(TrashedBase.id).where(TrashedBase.id == base_id).with_for_update()
+    if unit.session.scalar(base) is None and unit.session.scalar(trashed) is None:
         return 0
     readers_by_identity = {
         identity_for(key): None if one is None else _frozen(one) for key, one in readers_by_key.items()

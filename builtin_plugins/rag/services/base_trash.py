@@ -17,6 +17,7 @@ from builtin_plugins.rag.schemas import KnowledgeBaseOut
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.schemas_trash import BaseTrash, TrashedBaseOut
 from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.graphs import tell_of_graph
 from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.trash import ONE_DAY
@@ -63,7 +64,7 @@ def _put(unit: Unit, caller: Caller, scope: Scope, kb_id: str) -> None:
     )
     unit.session.delete(base)
     unit.session.flush()
-    audit(unit, "rag.knowledge_base.trashed", "knowledge_base", kb_id, origin=caller.origin)
+    _note(unit, caller, "rag.knowledge_base.trashed", kb_id, base.name)
 
 
 async def list_page(caller: Caller, query: PageQuery) -> BaseTrash:
@@ -96,8 +97,10 @@ async def take_back(caller: Caller, kb_id: str) -> KnowledgeBaseOut:
     scope = await scope_of(caller.platform, caller.principal)
 
     def write(unit: Unit) -> None:
-        _put_back(unit, _find(unit.session, scope, kb_id))
-        audit(unit, "rag.knowledge_base.restored", "knowledge_base", kb_id, origin=caller.origin)
+        base = _put_back(unit, _find(unit.session, scope, kb_id))
+        if base.graph:  # builds that were under way found no documents
+            tell_of_graph(caller.platform, unit, base)
+        _note(unit, caller, "rag.knowledge_base.restored", kb_id, base.name)
 
     await caller.platform.database.write(write)
     return await knowledge_bases.get(caller, kb_id)
@@ -148,9 +151,13 @@ def _erase(unit: Unit, caller: Caller, signer: Signer, trashed: TrashedBase, sco
     name, base = trashed.name, _put_back(unit, trashed)
     delete_base(unit, caller.platform, base)
     receipt = of_base(unit, caller, signer, base, scope)
-    before = {"name": name}
-    audit(unit, "rag.knowledge_base.deleted", "knowledge_base", base.id, before=before, origin=caller.origin)
+    _note(unit, caller, "rag.knowledge_base.deleted", base.id, name)
     return receipt
+
+
+def _note(unit: Unit, caller: Caller, action: str, base_id: str, name: str) -> None:
+    """In the log, with the name: what isn't there any more can't be asked for it."""
+    audit(unit, action, "knowledge_base", base_id, before={"name": name}, origin=caller.origin)
 
 
 def _put_back(unit: Unit, trashed: TrashedBase) -> KnowledgeBase:

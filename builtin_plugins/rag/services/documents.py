@@ -134,6 +134,8 @@ def _add(
         file = replace(file, audience_id=audience, audience_settled=True)
     document, new = keep_document(unit, platform, base, file)
     if incoming is not None:
+        # One that was there may be read at this moment, and what its file says is stored.
+        unit.session.scalar(select(Document.id).where(Document.id == document.id).with_for_update())
         store_incoming(unit, base.id, document.id, incoming)
     if new:
         largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024

@@ -115,11 +115,8 @@ async def drop_document(caller: Caller, knowledge_base_id: str, key: str) -> boo
     """Implements the hook of the same name."""
     dropped = False
     while (document_id := await caller.platform.database.read(_one_of, knowledge_base_id, key)) is not None:
+        await documents.remove_kept(caller, knowledge_base_id, document_id)
         dropped = True
-        try:
-            await documents.remove_kept(caller, knowledge_base_id, document_id)
-        except KnowledgeBaseNotFound:
-            break
     return dropped
 
 

@@ -229,7 +229,10 @@ class RunExecution:
         self._progress.report(message="Deleting what is gone")
 
     async def _drop(self, row: ItemRecord) -> None:
-        await drop_item(self._caller, self._base, row.id)
+        try:
+            await drop_item(self._caller, self._base, row.id)
+        except NotFound:
+            raise SourceEnded from None
 
     def _removed(self, unit: Unit, row: ItemRecord) -> None:
         """A row that a filter leaves out stays, to show why."""
@@ -257,7 +260,7 @@ def _readers_of(session: Session, source: SourceRecord, row: ItemRecord) -> rag.
 
 
 async def drop_item(caller: Caller, base: str, item_id: str) -> None:
-    """Delete an item's document with all its versions. Raises DocumentsUnavailable."""
+    """Delete an item's document with all its versions. Raises NotFound, DocumentsUnavailable."""
     dropped = await caller.platform.hooks.ask(
         rag.drop_document, caller=caller, knowledge_base_id=base, key=key_of(item_id)
     )

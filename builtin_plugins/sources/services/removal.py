@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from pydantic import BaseModel
@@ -19,6 +20,8 @@ from builtin_plugins.sources.services.states import ACTIVE
 from kernel.sdk import Job, NotFound, Platform, Unavailable, Unit, utc_now
 
 _BATCH: Final = 100
+_LATER: Final = timedelta(minutes=5)
+"""When a removal is tried again whose knowledge base is in the trash."""
 
 
 class SourceRemovalPayload(BaseModel):
@@ -34,7 +37,11 @@ async def remove_source(platform: Platform, payload: SourceRemovalPayload) -> No
         return
     while items := await platform.database.read(_some_items, source.id):
         for item in items:
-            await _part_with(platform, source, item)
+            try:
+                await _part_with(platform, source, item)
+            except NotFound:  # its knowledge base is in the trash, or gone with this source
+                await platform.database.write(_postpone, source.id)
+                return
     await platform.database.write(_end, platform, source.id)
 
 
@@ -57,19 +64,17 @@ def _some_items(session: Session, source_id: str) -> Sequence[ItemRecord]:
 
 
 async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord) -> None:
+    """Raises NotFound, DocumentsUnavailable."""
     caller, base = service_caller(platform), source.knowledge_base_id
-    try:
-        if source.leaving == "delete":
-            await drop_item(caller, base, item.id)
-        else:  # even of an item without one: a run that was killed may not have noted it
-            path, key = item.path, key_of(item.id)
-            asked = await platform.hooks.ask(
-                rag.release_document, caller=caller, knowledge_base_id=base, key=key, path=path
-            )
-            if asked is None:
-                raise DocumentsUnavailable()
-    except NotFound:
-        return  # the knowledge base is gone, and the source's rows with it
+    if source.leaving == "delete":
+        await drop_item(caller, base, item.id)
+    else:  # even of an item without one: a run that was killed may not have noted it
+        path, key = item.path, key_of(item.id)
+        asked = await platform.hooks.ask(
+            rag.release_document, caller=caller, knowledge_base_id=base, key=key, path=path
+        )
+        if asked is None:
+            raise DocumentsUnavailable()
 
     def forget(unit: Unit) -> None:
         row = unit.session.get(ItemRecord, item.id)
@@ -77,6 +82,12 @@ async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord)
             unit.session.delete(row)
 
     await platform.database.write(forget)
+
+
+def _postpone(unit: Unit, source_id: str) -> None:
+    source = unit.session.get(SourceRecord, source_id, with_for_update=True)
+    if source is not None:
+        source.next_at = unit.now() + _LATER
 
 
 def _end(unit: Unit, platform: Platform, source_id: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from builtin_plugins.rag import api as rag
 from builtin_plugins.sources.models import RunRecord, SourceRecord
@@ -25,7 +26,7 @@ from builtin_plugins.sources.services.opening import open_source
 from builtin_plugins.sources.services.rehearsal import Rehearsal
 from builtin_plugins.sources.services.rights.refreshing import read_rights
 from builtin_plugins.sources.services.states import ACTIVE, RunState, SourceEnded, Trigger
-from kernel.sdk import JobFailed, LongJob, Platform, Progress, Unavailable, Unit, utc_now
+from kernel.sdk import JobFailed, LongJob, Platform, Progress, Scope, Unavailable, Unit, utc_now
 
 _LONGEST_WAIT: Final = 30.0
 """Seconds that a run waits in its place; for longer, it gives the place back."""
@@ -41,7 +42,7 @@ class SourceRunPayload(BaseModel):
 async def run(platform: Platform, payload: SourceRunPayload, progress: Progress) -> str | None:
     """Bring the knowledge base in step with the source; returns the run's path."""
     for _ in range(_MOST_WAITS):
-        found = await platform.database.write(_take_up, payload.run_id)
+        found = await platform.database.write(_take_up, platform, payload.run_id)
         if found is None:
             return None
         source, record = found
@@ -67,17 +68,29 @@ async def run(platform: Platform, payload: SourceRunPayload, progress: Progress)
     return None
 
 
-def _take_up(unit: Unit, run_id: str) -> tuple[SourceRecord, RunRecord] | None:
+def _take_up(unit: Unit, platform: Platform, run_id: str) -> tuple[SourceRecord, RunRecord] | None:
     record: RunRecord | None = unit.session.get(RunRecord, run_id, with_for_update=True)
     if record is None or record.state not in ACTIVE:
         return None
     source: SourceRecord | None = unit.session.get(SourceRecord, record.source_id)
-    if source is None or source.leaving is not None:
+    if source is None or source.leaving is not None or not _has_base(platform, unit.session, source):
         end_run(unit, run_id, "cancelled", None)
         return None
     record.state, record.resume_at = "running", None
     unit.session.flush()
     return source, record
+
+
+def _has_base(platform: Platform, session: Session, source: SourceRecord) -> bool:
+    """Whether its knowledge base is there, rather than in the trash, where nothing is changed."""
+    found = platform.hooks.ask_now(
+        rag.owns_knowledge_base,
+        platform=platform,
+        session=session,
+        scope=Scope(None, everything=True),
+        knowledge_base_id=source.knowledge_base_id,
+    )
+    return found is not None
 
 
 async def _attempt(

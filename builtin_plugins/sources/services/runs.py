@@ -12,6 +12,7 @@ from builtin_plugins.sources.errors import NothingToConfirm, OriginNotFound
 from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from builtin_plugins.sources.schedules import next_run
 from builtin_plugins.sources.schemas import OriginOut, SourceItemOut, SourceItemQuery, SourceRunOut
+from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
 from builtin_plugins.sources.services.rights.refreshing import begin_refreshes
 from builtin_plugins.sources.services.running import queue_run, start_run
 from builtin_plugins.sources.services.sources import run_out, runs_out
@@ -120,15 +121,19 @@ async def origin_of(caller: Caller, base: str, document_id: str) -> OriginOut:
 
 
 async def tick(platform: Platform, _payload: NoPayload) -> None:
-    """Once a minute: begin the runs that are due, continue those that waited, forget old ones."""
+    """Once a minute: begin what is due, continue the runs that waited, forget old ones."""
     await platform.database.write(_begin_due, platform)
 
 
 def _begin_due(unit: Unit, platform: Platform) -> None:
     now = unit.now()
     begin_refreshes(unit)
-    due = select(SourceRecord).where(SourceRecord.next_at <= now, SourceRecord.leaving.is_(None))
+    due = select(SourceRecord).where(SourceRecord.next_at <= now)
     for row in unit.session.scalars(due.order_by(SourceRecord.id).with_for_update()):
+        if row.leaving is not None:
+            row.next_at = None
+            unit.enqueue(REMOVE_SOURCE, SourceRemovalPayload(source_id=row.id))
+            continue
         row.next_at = next_run(platform, row.schedule, now)
         start_run(unit, row, "schedule")
     rested = select(RunRecord).where(RunRecord.state == "waiting", RunRecord.resume_at <= now)

@@ -16,7 +16,7 @@ import openpyxl
 import pytest
 import pytest_asyncio
 from lxml import html
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from pptx import Presentation
 from pptx.enum.dml import MSO_THEME_COLOR
 from pptx.util import Inches
@@ -435,6 +435,31 @@ async def test_pages_of_a_tiff(show: Show) -> None:
     with pytest.raises(PreviewFailed) as refused:
         await show("b.tiff", file.getvalue()[:60])
     assert refused.value.fault == "corrupt"
+
+
+async def test_a_tiff_of_many_dense_pages(show: Show) -> None:
+    """The pages are shown, even if not the words of all can be read in the time that there is."""
+    lines = "\n".join(
+        f"{at}. The quick brown fox jumps over the lazy dog and back again." for at in range(60)
+    )
+    page = Image.new("L", (2400, 3400), 255)
+    ImageDraw.Draw(page).multiline_text((90, 90), lines, font=ImageFont.load_default(38), fill=0)
+    file = io.BytesIO()
+    page.save(file, "TIFF", save_all=True, append_images=[page] * 9, compression="tiff_lzw")
+    shown = await show("a.tiff", file.getvalue())
+    assert len(shown.xpath("//img[starts-with(@src, 'data:image/png')]")) == 10
+
+
+async def test_a_tiff_of_16_bits(show: Show) -> None:
+    """Dark stays darker than bright."""
+    page = Image.new("I;16", (2, 1))
+    page.putpixel((0, 0), 10_000)
+    page.putpixel((1, 0), 60_000)
+    file = io.BytesIO()
+    page.save(file, "TIFF")
+    source = (await show("a.tiff", file.getvalue())).xpath("//img")[0].get("src")
+    drawn = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2])))
+    assert [drawn.getpixel((at, 0)) for at in (0, 1)] == [39, 234]
 
 
 async def test_marks_on_a_slide(show: Show, tmp_path: Path) -> None:

@@ -250,6 +250,18 @@ def test_the_row_with_the_highest_value(question: str, flat: str) -> None:
     assert f"Flat: {flat};" in judged(question, passages(ROWS)).quotes[0].text
 
 
+def test_the_row_with_the_highest_value_of_a_table_in_several_passages() -> None:
+    """The best passage has only some of the rows, and others have some of them, too."""
+    more = ROWS.replace("Quay 2 | 1,720", "Mill 3 | 1,980") + "Moor 5 | 1,300 | 5\n"
+    first, second = passages(ROWS, more)
+    found = judged(
+        "Which flat has the highest rent?", [first, replace(second, document_id=first.document_id)]
+    )
+    assert "Flat: Mill 3;" in found.quotes[0].text
+    apart = judged("Which flat has the highest rent?", [first, second])
+    assert "Flat: Quay 2;" in apart.quotes[0].text
+
+
 def test_the_row_of_the_winner() -> None:
     text = "# Photo contest\n\n| Name | Rank |\n|---|---|\n| Jonas | 2 |\n| Lena | 1 |\n\nNext: June."
     assert "Name: Lena; Rank: 1" in judged("Who won the photo contest?", passages(text)).quotes[0].text

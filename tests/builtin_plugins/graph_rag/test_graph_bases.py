@@ -86,6 +86,18 @@ class TestSwitch:
         await running.run_jobs()
         assert set((await rows(running, base)).values()) == {0}
 
+    async def test_back_from_the_trash(self, running: Running, ann: Actor, base: str) -> None:
+        """A build that finds nothing in the trash is made good when the knowledge base is back."""
+        trash = "/v1/rag/knowledge-bases/trash"
+        document = await ingest(running, ann, base, "a.txt", INSTITUTE)
+        await switch(ann, base, True)
+        assert (await ann.post(trash, json={"knowledge_base_id": base})).status == 200
+        await running.run_jobs()
+        assert await documents(ann) == []
+        assert (await ann.post(f"{trash}/{base}/restore")).status == 200
+        await running.run_jobs()
+        assert await documents(ann) == [document]
+
     async def test_off_before_the_build(self, running: Running, ann: Actor, base: str) -> None:
         await ingest(running, ann, base, "a.txt", INSTITUTE)
         await switch(ann, base, True)

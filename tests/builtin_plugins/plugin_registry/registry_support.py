@@ -32,7 +32,7 @@ class ShopSettings(Settings):
     configurable: ClassVar[frozenset[str]] = frozenset(
         {"greeting", "limit", "ratio", "loud", "mode", "key", "nickname"}
     )
-    administered: ClassVar[frozenset[str]] = frozenset({"shelves", "hours"})
+    administered: ClassVar[frozenset[str]] = frozenset({"shelves", "hours", "width"})
 
     greeting: str = Field("hello", min_length=2, description="What to say.")
     limit: int = Field(3, ge=1, le=9, description="How many.")
@@ -44,6 +44,7 @@ class ShopSettings(Settings):
     folder: str = Field("/srv", description="Where things lie.")
     shelves: int = Field(5, ge=1, description="How many shelves there may be.")
     hours: int = Field(8, ge=1, description="How long it is open.")
+    width: float = Field(2, ge=-1, description="How wide a shelf is.")
 
 
 class Size(Enum):

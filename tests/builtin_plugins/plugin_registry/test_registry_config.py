@@ -114,6 +114,31 @@ async def test_environment_set_later(start_platform: Start, database_url: str | 
     assert third.platform.settings_of(ShopSettings).hours == 10
 
 
+async def test_environment_takes_the_place_of_a_wrong_one(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """A stored value that can't be any more, and that the environment's replaces, stops no other change."""
+    env = {"DATABASE_URL": database_url}
+    first = await start_platform(OWN, Shop, env=env)
+    assert (await put(await first.user(role="admin"), SHOP_HOURS=10))[0] == 200
+
+    def spoil(unit: Unit) -> None:
+        mine = (ConfigValue.plugin == "shop") & (ConfigValue.field == "hours")
+        unit.session.execute(update(ConfigValue).where(mine).values(value=0))
+
+    await first.platform.database.write(spoil)
+    later = await start_platform(OWN, Shop, env={**env, "SHOP_HOURS": "9"})
+    assert (await put(await later.user(role="admin"), SHOP_SHELVES=6))[0] == 200
+
+
+@pytest.mark.parametrize("value", ["inf", "1e999"])
+async def test_no_end(start_platform: Start, database_url: str | None, value: str) -> None:
+    """A number without an end is refused, with its key: no limit works with it, and no JSON has it."""
+    running = await start_platform(OWN, Shop, env={"DATABASE_URL": database_url})
+    status, body = await put(await running.user(role="admin"), SHOP_WIDTH=value)
+    assert (status, "SHOP_WIDTH" in str(body)) == (400, True)
+
+
 def bytes_of(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in home.glob("platform.db*"))
 

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from builtin_plugins.rag.models import Document, TrashedBase
 from builtin_plugins.rag.services.base_trash import EMPTY_BASES
 from kernel.sdk import NoPayload, Unit, utc_now
-from kernel.testing import Actor, Running
+from kernel.testing import Actor, Running, audited
 from tests.builtin_plugins.rag.rag_support import ask, ask_raw, ingest, make_base, make_pipeline, somebody
 from tests.fakes.deleting import delete_account
 
@@ -47,6 +47,8 @@ async def test_put_there_and_taken_back(running: Running, ann: Actor) -> None:
     used = (await ann.get("/v1/rag/usage")).json()["storage_bytes"]["used"]
     assert await discard(eve, base) == 403
     assert await discard(ann, base) == 200
+    [entry] = await audited(running, "rag.knowledge_base.trashed", base)
+    assert entry.before_state == {"name": before["name"]}
     for actor in (ann, eve, admin):
         for path in (base, f"{base}/documents", f"{base}/documents/{document}/content"):
             assert (await actor.get(f"{BASES}/{path}")).status == 404

@@ -83,6 +83,15 @@ class Desk:
         await self.running.run_jobs()
         return await self.last_run()
 
+    async def discard(self) -> None:
+        """Put the knowledge base into the trash."""
+        body = {"knowledge_base_id": self.base}
+        assert (await self.ann.post("/v1/rag/knowledge-bases/trash", json=body)).status == 200
+
+    async def take_back(self) -> None:
+        """Take it out again."""
+        assert (await self.ann.post(f"/v1/rag/knowledge-bases/trash/{self.base}/restore")).status == 200
+
     async def tick(self) -> None:
         """Let the clock begin what is due, and that end."""
         await self.running.platform.database.write(lambda unit: unit.enqueue(TICK, NoPayload()))

@@ -425,3 +425,17 @@ async def test_the_job_of_a_document_goes_out_of_sight_with_it(desk: Desk, open_
     change = {"settings": {"path": str(place), "rights": "posix"}}
     assert (await desk.ann.patch(desk.path(), json=change)).status == 200
     assert [(await one.get(path)).json()["total"] for one in (desk.ann, admin)] == [0, 0]
+
+
+async def test_a_change_there_counts_for_what_is_in_the_trash(guarded: GuardedDesk) -> None:
+    """A knowledge base that comes back has the readers that its source has now."""
+    bob, cleo, desk = guarded.bob, guarded.cleo, guarded.desk
+    guarded.put("bob.txt", bob)
+    await guarded.add()
+    await desk.discard()
+    guarded.grant("bob.txt", cleo)
+    await guarded.refresh()
+    await desk.take_back()
+    shared = {"visibility": "shared"}
+    assert (await desk.ann.patch(f"/v1/rag/knowledge-bases/{desk.base}", json=shared)).status == 200
+    assert (await guarded.readable(bob), await guarded.readable(cleo)) == (set(), {"bob.txt"})

@@ -15,7 +15,7 @@ from builtin_plugins.sources.api import (
     SourceThrottled,
     SourceUnreachable,
 )
-from builtin_plugins.sources.models import ItemRecord, RunRecord
+from builtin_plugins.sources.models import ItemRecord, RunRecord, SourceRecord
 from kernel.sdk import utc_now
 from kernel.testing import audited
 from tests.builtin_plugins.rag.rag_support import upload
@@ -421,3 +421,42 @@ async def test_what_is_in_the_trash_goes_with_its_item(desk: Desk) -> None:
     assert (await desk.ann.get(f"{path}/trash")).json()["total"] == 0
     assert (await desk.ann.post(f"{path}/trash/{ids['a.txt']}/restore")).status == 404
     assert await desk.documents() == {"b.txt": "The valve weighs 3 kg."}
+
+
+@pytest.mark.parametrize("content", [None, b""])
+async def test_a_run_changes_nothing_in_the_trash(desk: Desk, content: bytes | None) -> None:
+    """What was deleted or emptied there meanwhile goes when the knowledge base is back."""
+    desk.shelf.contents = texts(2)
+    await desk.add()
+    assert (await desk.ann.post(desk.path("/run"), json={})).status == 202
+    await desk.discard()
+    if content is None:
+        del desk.shelf.contents["list/1.txt"]
+    else:
+        desk.shelf.contents["list/1.txt"] = content
+    desk.shelf.fetched.clear()
+    await desk.running.run_jobs()
+    await desk.take_back()
+    assert ((await desk.last_run())["state"], desk.shelf.fetched) == ("cancelled", [])
+    await desk.run()
+    assert set(await desk.documents()) == {"0.txt"}
+
+
+@pytest.mark.parametrize(("documents", "left"), [("keep", 2), ("delete", 0)])
+async def test_a_source_goes_when_its_knowledge_base_is_back(desk: Desk, documents: str, left: int) -> None:
+    """Its removal waits for that: meanwhile, nobody can keep or delete the documents."""
+    desk.shelf.contents = texts(2)
+    await desk.add()
+    assert (await desk.ann.delete(desk.path(f"?documents={documents}"))).status == 202
+    await desk.discard()
+    await desk.running.run_jobs()
+    await desk.take_back()
+    assert (await desk.ann.get(desk.path())).json()["is_leaving"] is True
+    due = update(SourceRecord).where(SourceRecord.id == desk.source).values(next_at=utc_now())
+    await desk.running.platform.database.write(lambda unit: unit.session.execute(due) and None)
+    await desk.tick()
+    assert (await desk.ann.get(desk.path())).status == 404
+    assert len(await desk.documents()) == left
+    if left:
+        path = f"/v1/rag/knowledge-bases/{desk.base}/documents/by-path/list/0.txt"
+        assert (await desk.ann.get(path)).status == 200
