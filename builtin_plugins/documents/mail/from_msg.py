@@ -119,8 +119,8 @@ def _recipients(message: Properties, kind: int) -> Iterator[str]:
         if one.number(_RECIPIENT_KIND) == kind
     ]
     if any(address for _, address in people):
-        for shown, address in people:
-            yield f"{shown} <{address}>" if address not in ("", shown) and shown else shown or address
+        for name, address in people:
+            yield f"{name} <{address}>" if address not in ("", name) and name else name or address
 
 
 def _sender_address(message: Properties) -> str:

@@ -126,9 +126,9 @@ class TableReader:
         titles, names, filled = grid.parts()
         rows = [row for row in filled if any(row)]
         above = text[max(0, grid.lines.start - _MOST_CAPTIONS) : grid.lines.start]
-        known = not names and all(len(row) == len(carried.names) for row in rows)
+        continues = not names and all(len(row) == len(carried.names) for row in rows)
         caption = [*_captions([" ".join(line.split()) for line in above]), *filter(is_caption, titles)]
-        self._head = TableHead(names, caption) if names else carried if known else TableHead()
+        self._head = TableHead(names, caption) if names else carried if continues else TableHead()
         head = [*titles, "\t".join(names)] if names else titles
         size = size_of(names) if names else self._head.room
         return "\n".join([*head, *_written(rows, self._head, size)])
