@@ -31,17 +31,17 @@ _WORD_LEVEL, _LINE_COLUMNS, _COLUMNS = "5", slice(2, 5), 12
 
 def preview_tiff(path: Path) -> PreviewPage:
     """The first pages of a TIFF, which no browser shows. Raises `UnparsableDocument` for a broken one."""
-    pictures, pages = EmbeddedPictures(_MOST_BYTES), []
+    pictures, shown = EmbeddedPictures(_MOST_BYTES), []
     try:
         with Image.open(path) as image:
             for page in islice(ImageSequence.Iterator(image), _MOST_PAGES):
-                pages.append(_tiff_page(ImageOps.exif_transpose(page), pictures))
+                shown.append(_tiff_page(ImageOps.exif_transpose(page), pictures))
             left_out = count_pages(path.read_bytes()) > _MOST_PAGES
     except (OSError, SyntaxError, ValueError) as error:
         raise UnparsableDocument("corrupt", f"tiff: {type(error).__name__}") from None
     if left_out:
-        pages.append(f'<p class="note">The first {_MOST_PAGES} pages.</p>')
-    return PreviewPage("".join(pages), placed=True)
+        shown.append(f'<p class="note">The first {_MOST_PAGES} pages.</p>')
+    return PreviewPage("".join(shown), placed=True)
 
 
 def _tiff_page(page: Image.Image, pictures: EmbeddedPictures) -> str:
