@@ -63,10 +63,10 @@ async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord)
             await drop_item(caller, base, item.id)
         else:  # even of an item without one: a run that was killed may not have noted it
             path, key = item.path, key_of(item.id)
-            answer = await platform.hooks.ask(
+            asked = await platform.hooks.ask(
                 rag.release_document, caller=caller, knowledge_base_id=base, key=key, path=path
             )
-            if answer is None:
+            if asked is None:
                 raise DocumentsUnavailable()
     except NotFound:
         return  # the knowledge base is gone, and the source's rows with it

@@ -41,10 +41,10 @@ class SourceRunPayload(BaseModel):
 async def run(platform: Platform, payload: SourceRunPayload, progress: Progress) -> str | None:
     """Bring the knowledge base in step with the source; returns the run's path."""
     for _ in range(_MOST_WAITS):
-        source_and_run = await platform.database.write(_take_up, payload.run_id)
-        if source_and_run is None:
+        found = await platform.database.write(_take_up, payload.run_id)
+        if found is None:
             return None
-        source, record = source_and_run
+        source, record = found
         try:
             await _attempt(platform, source, record, progress)
         except SourceEnded:
@@ -173,7 +173,7 @@ def start_run(
         asking = select(RunRecord).where(mine, RunRecord.state == "needs_confirmation")
         for earlier in unit.session.scalars(asking):
             earlier.state, earlier.finished_at = "superseded", utc_now()
-    record = RunRecord(
+    made = RunRecord(
         id=str(uuid.uuid4()),
         source_id=source.id,
         trigger=trigger,
@@ -182,10 +182,10 @@ def start_run(
         phase="listing",
         started_at=utc_now(),
     )
-    unit.session.add(record)
+    unit.session.add(made)
     unit.session.flush()
-    queue_run(unit, source, record, by)
-    return record
+    queue_run(unit, source, made, by)
+    return made
 
 
 def forget_cursors(unit: Unit, source: SourceRecord) -> None:
