@@ -85,9 +85,10 @@ def left_in_engine(
         states = off_the_loop(engine.states)
         collections = searched_collections(session)
         gone = [
-            one
-            for one, state in states.items()
-            if one not in collections and (state.reached is None or knowledge_base_id in state.reached.name)
+            collection_id
+            for collection_id, state in states.items()
+            if collection_id not in collections
+            and (state.reached is None or knowledge_base_id in state.reached.name)
         ]
         return sum(off_the_loop(partial(engine.count, f"collection == {one}")) for one in gone)
     finally:

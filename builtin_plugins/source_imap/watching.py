@@ -53,7 +53,7 @@ class _MailWait:
             folders = selected_folders(connection.folders(), self._settings)
             unmarked = 0
             if folders:
-                first = min(folders, key=lambda one: (one.name.upper() != "INBOX", one.name))
+                first = min(folders, key=lambda folder: (folder.name.upper() != "INBOX", folder.name))
                 connection.leave()
                 connection.enter(first.quoted)  # before the comparison: what comes after it is reported
                 unmarked = len(connection.numbers())

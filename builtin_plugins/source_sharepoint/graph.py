@@ -149,8 +149,8 @@ class GraphApi:
         names_by_id = {str(one["id"]): str(one.get("name") or one["id"]) for one in await self.all_of(route)}
         library = self._settings.library
         libraries = [
-            GraphDrive(one, "" if library else name)
-            for one, name in names_by_id.items()
+            GraphDrive(drive_id, "" if library else name)
+            for drive_id, name in names_by_id.items()
             if library in ("", name)
         ]
         if not libraries:

@@ -119,9 +119,9 @@ class CloudShares:
     def mark(self, members: Mapping[str, Collection[str]], tag: str) -> str:
         """A text that differs after every change of these, of groups' members and of a tag."""
         shares = sorted(
-            [str(path), one.share_type, one.permissions, one.share_with or ""]
+            [str(path), share.share_type, share.permissions, share.share_with or ""]
             for path, some in self._by_path.items()
-            for one in some
+            for share in some
         )
         groups = sorted([name, sorted(people)] for name, people in members.items())
         return hashlib.sha256(json.dumps([shares, groups, tag]).encode()).hexdigest()

@@ -72,4 +72,4 @@ async def open_kinds(platform: Platform) -> AsyncIterator[SourceKinds]:
 
     declared = platform.hooks.ask_now(api.register_sources)
     # Third parties come last, so that none takes a built-in kind's name.
-    yield SourceKinds(sorted(declared, key=lambda one: not states.records[one[0]].built_in), in_service)
+    yield SourceKinds(sorted(declared, key=lambda entry: not states.records[entry[0]].built_in), in_service)

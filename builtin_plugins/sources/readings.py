@@ -41,10 +41,10 @@ class RightsReading:
         groups = {group for grant in self.grants.values() for group in grant.groups} | self.members.keys()
         people = named.union(*self.members.values())
         return SourceDirectory(
-            [self.people.get(one) or SourcePerson(one) for one in sorted(people)],
+            [self.people.get(person) or SourcePerson(person) for person in sorted(people)],
             [
-                SourceGroup(one, self.names.get(one, one), sorted(self.members.get(one, ())))
-                for one in sorted(groups)
+                SourceGroup(group, self.names.get(group, group), sorted(self.members.get(group, ())))
+                for group in sorted(groups)
             ],
         )
 

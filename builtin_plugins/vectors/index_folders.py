@@ -107,7 +107,9 @@ class IndexFolders:
         """The latest saved index that says what it is; its files are not looked at."""
         read = [(folder, read_manifest(folder)) for folder, _ in self._saved(collection, kind)]
         candidates = [SavedIndex(folder, manifest) for folder, manifest in read if manifest is not None]
-        return max(candidates, key=lambda one: (one.manifest.built_at, one.manifest.version), default=None)
+        return max(
+            candidates, key=lambda index: (index.manifest.built_at, index.manifest.version), default=None
+        )
 
     def borrow(self, saved: SavedIndex) -> Path | None:
         """A working folder with a saved index; None if it is not whole or can't be linked."""

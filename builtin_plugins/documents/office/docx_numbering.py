@@ -65,8 +65,8 @@ class DocxNumbering:
         levels = {key: _levels(one) for key, one in abstract.items()}
         self._of_style = {
             value_of(mark): int(level.get(_own(level, "ilvl"), "0")[:1] or 0)
-            for one in abstract.values()
-            for level in one.iterfind("{*}lvl")
+            for definition in abstract.values()
+            for level in definition.iterfind("{*}lvl")
             for mark in level.iterfind("{*}pStyle")
         }
         self._lists: dict[str, str] = {}

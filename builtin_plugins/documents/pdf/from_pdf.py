@@ -147,9 +147,9 @@ def _headings_in(text: str, headings: Sequence[Heading]) -> list[Heading]:
     """
     lines = {" ".join(line.split()): line for line in text.splitlines()} if headings else {}
     return [
-        one._replace(text=lines.get(one.text, one.text))
-        for one in headings
-        if one.text in lines or is_of_outline(one)
+        heading._replace(text=lines.get(heading.text, heading.text))
+        for heading in headings
+        if heading.text in lines or is_of_outline(heading)
     ]
 
 

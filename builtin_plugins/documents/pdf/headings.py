@@ -95,8 +95,8 @@ def _styled(letters: _Letters, lines: Sequence[tuple[int, str]]) -> Iterator[tup
     for height, (_, line) in zip(heights, lines, strict=True):
         usual[height] += len(line)
     body = max(usual, key=usual.__getitem__, default=0.0)
-    of_body = [one for height, one in zip(heights, lines, strict=True) if height == body]
-    has_bold_body = bool(of_body) and letters.is_bold(max(of_body, key=lambda one: len(one[1]))[0])
+    of_body = [entry for height, entry in zip(heights, lines, strict=True) if height == body]
+    has_bold_body = bool(of_body) and letters.is_bold(max(of_body, key=lambda entry: len(entry[1]))[0])
     for height, (at, line) in zip(heights, lines, strict=True):
         if height < body or not _may_head(line):
             continue

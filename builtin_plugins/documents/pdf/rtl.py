@@ -132,8 +132,8 @@ def _is_level(letters: list[_Letter]) -> bool:
 def _ordered(letters: list[_Letter]) -> str:
     merged = list(_ligatures(letters))
     spaced = {(a, c) for a, b, c in zip(merged, merged[1:], merged[2:], strict=False) if b.text.isspace()}
-    visible = (one for one in merged if not one.text.isspace())
-    from_right = sorted(visible, key=lambda one: -(one.left + one.right))
+    visible = (letter for letter in merged if not letter.text.isspace())
+    from_right = sorted(visible, key=lambda letter: -(letter.left + letter.right))
     pieces = [from_right[0].text]
     for one, other in pairwise(from_right):
         gap = (one.left - other.right) / max(one.top - one.bottom, other.top - other.bottom, 0.1)

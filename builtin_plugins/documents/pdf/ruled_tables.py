@@ -116,7 +116,7 @@ def has_rules(rules: Iterable[HorizontalRule]) -> bool:
 def _joined(rules: Iterable[HorizontalRule]) -> list[HorizontalRule]:
     """Lines as they are seen: they may be drawn cell by cell."""
     joined: list[HorizontalRule] = []
-    for rule in sorted(rules, key=lambda one: (-round(one.place), one.start)):
+    for rule in sorted(rules, key=lambda rule: (-round(rule.place), rule.start)):
         last = joined[-1] if joined else None
         if last and abs(last.place - rule.place) < _NEAR / 2 and rule.start <= last.end + _NEAR:
             joined[-1] = last._replace(end=max(last.end, rule.end))

@@ -147,7 +147,7 @@ def _parts(run: TableRun, text_of: Any) -> Iterator[_RunPart]:
     start, has_amounts = 0, False
     for at, row in enumerate(texts):
         if has_amounts and begins_names(row, texts[at + 1 :]):
-            labels = len([*takewhile(lambda one: len(_filled(one)) == 1, run.rows[:at][::-1])])
+            labels = len([*takewhile(lambda cells: len(_filled(cells)) == 1, run.rows[:at][::-1])])
             yield _RunPart(run.first + start, run.rows[start : at - labels])
             start, has_amounts = at, False
         has_amounts = has_amounts or any(map(is_amount, row[1:]))
