@@ -115,21 +115,21 @@ def _placed(headings: deque[Heading], text: str, *, is_whole: bool) -> Iterator[
     """
     place = 0
     while headings:
-        found = _line_in(text, clean(headings[0].text), place)
-        if found is None and not is_whole:
+        line_start = _line_in(text, clean(headings[0].text), place)
+        if line_start is None and not is_whole:
             return
-        place = place if found is None else found
+        place = place if line_start is None else line_start
         yield _heading(headings.popleft(), place)
 
 
 def _line_in(text: str, line: str, start: int) -> int | None:
-    found = f"\n{text}\n".find(f"\n{line}\n", start)
-    return None if found < 0 else found
+    position = f"\n{text}\n".find(f"\n{line}\n", start)
+    return None if position < 0 else position
 
 
-def _heading(one: Heading, place: int) -> Heading:
-    text = " ".join(_MARKS.sub("", clean(one.text)).split())
-    return Heading(one.level, text[:MAX_HEADING_CHARS], place)
+def _heading(heading: Heading, place: int) -> Heading:
+    text = " ".join(_MARKS.sub("", clean(heading.text)).split())
+    return Heading(heading.level, text[:MAX_HEADING_CHARS], place)
 
 
 class _Sink:
@@ -185,9 +185,9 @@ class _Sink:
         if self._pending_chars + len(text) > _JOINED_CHARS:
             self._flush()
         before = self._pending_chars + len(SEPARATOR) * len(self._pending)
-        for one in _placed(headings, text, is_whole=is_whole) if headings else ():
-            if one.text and len(self._headings) < MAX_HEADINGS:
-                self._headings.append(one._replace(start=one.start + before))
+        for heading in _placed(headings, text, is_whole=is_whole) if headings else ():
+            if heading.text and len(self._headings) < MAX_HEADINGS:
+                self._headings.append(heading._replace(start=heading.start + before))
         self._pending.append(text)
         self._pending_chars += len(text)
 
@@ -208,6 +208,6 @@ class _Sink:
             self._pages or None,
             *counted,
             {str(kind): count for kind, count in self.omitted.items()},
-            self._properties.found,
+            self._properties.values_by_name,
         )
         self._file.write(dump_trailer(trailer))

@@ -134,18 +134,18 @@ def _room(text: str, start: int, size: int) -> int:
 
 def _separator(text: str, least: int, limit: int, lowest: int) -> int:
     """Return the best end in [least, limit], else the last white space from `lowest` on, else `limit`."""
-    if (found := text.rfind("\n\n", least, limit + 2)) >= 0:
-        return _before_heading(text, least, found, "\n\n")
-    if (found := text.rfind("\n", least, limit + 1)) >= 0:
-        return _before_heading(text, least, found, "\n")
-    found = max(text.rfind(mark, least - 1, limit + 1) for mark in _SENTENCE_ENDS) + 1
+    if (cut := text.rfind("\n\n", least, limit + 2)) >= 0:
+        return _before_heading(text, least, cut, "\n\n")
+    if (cut := text.rfind("\n", least, limit + 1)) >= 0:
+        return _before_heading(text, least, cut, "\n")
+    cut = max(text.rfind(mark, least - 1, limit + 1) for mark in _SENTENCE_ENDS) + 1
     ends = (end for end in other_ends(text, least - 1, limit + 1) if end <= limit)
-    if found := max([found, *ends]):
-        return found
-    if (found := max(text.rfind(" ", least, limit + 1), text.rfind("\t", least, limit + 1))) >= 0:
-        return found
-    found = max(text.rfind(mark, lowest, least) for mark in (" ", "\n", "\t"))
-    return found if found >= 0 else limit
+    if cut := max([cut, *ends]):
+        return cut
+    if (cut := max(text.rfind(" ", least, limit + 1), text.rfind("\t", least, limit + 1))) >= 0:
+        return cut
+    cut = max(text.rfind(mark, lowest, least) for mark in (" ", "\n", "\t"))
+    return cut if cut >= 0 else limit
 
 
 def _before_heading(text: str, least: int, end: int, mark: str) -> int:
@@ -194,7 +194,7 @@ def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: 
 
 def _sentence_start(text: str, least: int, most: int) -> int | None:
     """Return where the first sentence begins in [least, most]."""
-    starts = (found.end() for found in _SENTENCE_START.finditer(text, least - 1, most + 1))
+    starts = (match.end() for match in _SENTENCE_START.finditer(text, least - 1, most + 1))
     first = next((start for start in starts if start >= least), None)
     for end in other_ends(text, least - 1, most + 1):
         gap = _GAP.match(text, end, most + 1)
@@ -250,11 +250,11 @@ class _Window:
     def next_visible(self, start: int) -> int:
         """Return the first visible character from `start` on, with text loaded around it; -1 at the end."""
         start = self._advance(start)
-        while not (found := _VISIBLE.search(self.text, start)):
+        while not (visible := _VISIBLE.search(self.text, start)):
             if self.ended:
                 return -1
             start = self._advance(len(self.text))
-        return self._advance(found.start())
+        return self._advance(visible.start())
 
     def page_at(self, start: int) -> tuple[int | None, int]:
         """Return the page of a position and where it begins; forgets the pages before it."""
@@ -308,9 +308,11 @@ class _Window:
             return start
         dropped = max(0, start - self._behind)
         self.offset += dropped
-        kept = self.text[dropped:]
+        remaining = self.text[dropped:]
         start -= dropped
-        self.text = "".join([kept, *self._read(self.offset + len(kept), self.offset + start + self._ahead)])
+        self.text = "".join(
+            [remaining, *self._read(self.offset + len(remaining), self.offset + start + self._ahead)]
+        )
         return start
 
     def _read(self, end: int, enough: int) -> Iterator[str]:

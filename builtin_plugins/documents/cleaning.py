@@ -47,9 +47,9 @@ def shows(text: str) -> bool:
 def cut_point(text: str, limit: int) -> int:
     """Return where to cut text longer than `limit`: a blank line, a line, a word, else exactly `limit`."""
     for mark in ("\n\n", "\n", " "):
-        found = text.rfind(mark, limit // 2, limit)
-        if found > 0:
-            return found + len(mark)
+        place = text.rfind(mark, limit // 2, limit)
+        if place > 0:
+            return place + len(mark)
     return limit
 
 

@@ -110,8 +110,8 @@ def text_flavour(head: str, filename: str | None) -> str:
     if json := _json_flavour(head):
         is_notebook = json == JSON and (suffix == ".ipynb" or _CELL.search(head))
         return NOTEBOOK if is_notebook else json
-    if found := _VOBJECT.match(head):
-        return CONTACTS if found[1] else CALENDAR
+    if vobject := _VOBJECT.match(head):
+        return CONTACTS if vobject[1] else CALENDAR
     if _SUBRIP.match(head) or (_VTT.match(head) and _CUE.search(head)):
         return VTT if head.startswith(WEBVTT) else SUBRIP
     mailbox = _MAILBOX.match(head)
@@ -348,10 +348,10 @@ def starts_tar(head: bytes) -> bool:
     """Whether a file begins like a tar (POSIX.1-2017, pax: ustar). Older tars have only a checksum."""
     if head.startswith(_TAR_SIGN, _TAR_SIGN_AT):
         return True
-    header, told = head[:_TAR_HEADER_BYTES], head[_TAR_SUM].strip(b" \0")
-    if len(header) < _TAR_HEADER_BYTES or _OCTAL.fullmatch(told) is None:
+    header, checksum = head[:_TAR_HEADER_BYTES], head[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER_BYTES or _OCTAL.fullmatch(checksum) is None:
         return False
-    return int(told, 8) == sum(header) - sum(header[_TAR_SUM]) + sum(b" " * 8)
+    return int(checksum, 8) == sum(header) - sum(header[_TAR_SUM]) + sum(b" " * 8)
 
 
 def is_tar(path: Path) -> bool:
@@ -401,9 +401,9 @@ def _of_zip(path: Path, ask: Callable[[zipfile.ZipFile], T]) -> T | None:
 
 
 def _type_of_package(archive: zipfile.ZipFile) -> str | None:
-    known = _named_type(archive) or _office_type(archive)
+    media_type = _named_type(archive) or _office_type(archive)
     is_document = not _DOCUMENT_PARTS.isdisjoint(archive.NameToInfo)
-    return known or (None if is_document else ZIP)
+    return media_type or (None if is_document else ZIP)
 
 
 def _named_type(archive: zipfile.ZipFile) -> str | None:
@@ -414,8 +414,8 @@ def _named_type(archive: zipfile.ZipFile) -> str | None:
 def _office_type(archive: zipfile.ZipFile) -> str | None:
     declared = _start_of(archive, _CONTENT_TYPES, _MAX_CONTENT_TYPES_BYTES)
     parts = _parts(declared, set(archive.NameToInfo))
-    found = {_MAIN_PARTS[part] for part in parts if part in _MAIN_PARTS}
-    return found.pop() if len(found) == 1 else None
+    media_types = {_MAIN_PARTS[part] for part in parts if part in _MAIN_PARTS}
+    return media_types.pop() if len(media_types) == 1 else None
 
 
 def _start_of(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
@@ -431,10 +431,10 @@ def _parts(declared: bytes, members: set[str]) -> set[str]:
     own: dict[str, str] = {}
     by_suffix: dict[str, str] = {}
     for kind, written in _DECLARED.findall(declared):
-        said = {name: value.decode("utf-8", "replace") for name, value in _ATTRIBUTE.findall(written)}
+        attributes = {name: value.decode("utf-8", "replace") for name, value in _ATTRIBUTE.findall(written)}
         names = own if kind == b"Override" else by_suffix
-        key = said.get(b"PartName", "").lstrip("/") or said.get(b"Extension", "").lower()
-        names[key] = said.get(b"ContentType", "")
+        key = attributes.get(b"PartName", "").lstrip("/") or attributes.get(b"Extension", "").lower()
+        names[key] = attributes.get(b"ContentType", "")
     others = {name.rpartition(".")[2].lower() for name in members.difference(own, (_CONTENT_TYPES,))}
     return {own[name] for name in members.intersection(own)} | {
         by_suffix[suffix] for suffix in others.intersection(by_suffix)

@@ -52,9 +52,9 @@ def extract_into(path: str, target: str, folder: str, bounds: list[int]) -> list
     module, _, name = target.partition(":")
     function: Callable[[Path], Iterator[ExtractedFile]] = getattr(importlib.import_module(module), name)
     writer = _Writer(Path(folder), Bounds(*bounds))
-    taken = [writer.take(extracted) for extracted in function(Path(path))]
-    _read_alike([Path(folder, str(number)) for _, number, _ in taken if number is not None])
-    return taken
+    entries = [writer.take(extracted) for extracted in function(Path(path))]
+    _read_alike([Path(folder, str(number)) for _, number, _ in entries if number is not None])
+    return entries
 
 
 def _read_alike(paths: list[Path]) -> None:

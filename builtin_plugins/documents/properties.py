@@ -46,12 +46,12 @@ class NotedProperties:
     """The properties that a run of a parser notes. What is noted first stays."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[str]] = {}
+        self.values_by_name: dict[str, list[str]] = {}
         self._left = _MOST_CHARS
 
     def note(self, name: PropertyName, texts: Iterable[str]) -> None:
         """Note a property, unless there is one of this name."""
-        if name in self.found:
+        if name in self.values_by_name:
             return
         values: list[str] = []
         for text in texts:
@@ -60,7 +60,7 @@ class NotedProperties:
                 values.append(value)
                 self._left -= len(value)
         if values:
-            self.found[name] = values
+            self.values_by_name[name] = values
 
 
 NOTED: ContextVar[NotedProperties | None] = ContextVar("what the file says about itself", default=None)
@@ -82,13 +82,13 @@ def listed(text: str | None) -> list[str]:
     return re.split(r"[;,]", text or "")
 
 
-def checked_properties(found: object) -> dict[str, list[str]]:
+def checked_properties(properties: object) -> dict[str, list[str]]:
     """Properties as a parser's process returned them, without what it can't have noted."""
-    if not isinstance(found, Mapping):
+    if not isinstance(properties, Mapping):
         return {}
     return {
         name: [one for one in values if isinstance(one, str) and 0 < len(one) <= _LONGEST][:_MOST_VALUES]
-        for name, values in found.items()
+        for name, values in properties.items()
         if name in _NAMES and isinstance(values, list)
     }
 
@@ -96,11 +96,11 @@ def checked_properties(found: object) -> dict[str, list[str]]:
 def _cleaned(name: PropertyName, text: str) -> str:
     if name in _DATES:
         return _date(text.strip())
-    shown = (" " if unicodedata.category(one) in _UNSHOWN else one for one in text[:_READ_CHARS])
-    plain = unicodedata.normalize("NFC", " ".join("".join(shown).split()))
+    characters = (" " if unicodedata.category(one) in _UNSHOWN else one for one in text[:_READ_CHARS])
+    plain = unicodedata.normalize("NFC", " ".join("".join(characters).split()))
     if name == "language":
-        found = _LANGUAGE.match(plain.lower())
-        return found[0] if found else ""
+        language = _LANGUAGE.match(plain.lower())
+        return language[0] if language else ""
     return plain[:_LONGEST].strip()
 
 
@@ -121,10 +121,10 @@ def _date(text: str) -> str:
 
 
 def _of_pdf(text: str) -> datetime:
-    found = _PDF_DATE.match(text)
-    if found is None:
+    parts = _PDF_DATE.match(text)
+    if parts is None:
         raise ValueError(text)
-    year, month, day, hour, minute, second, sign, hours, minutes = found.groups()
+    year, month, day, hour, minute, second, sign, hours, minutes = parts.groups()
     has_zone = hour is not None and ("Z" in text or sign is not None)
     zone = f"{sign}{hours}:{minutes or '00'}" if sign else "+00:00"
     written = f"{year}-{month}-{day}"
@@ -135,7 +135,7 @@ def _of_pdf(text: str) -> datetime:
 
 def _of_day(text: str) -> datetime:
     """The day at the start of a text that goes on in some other way."""
-    found = _DAY.match(text)
-    if found is None:
+    day = _DAY.match(text)
+    if day is None:
         raise ValueError(text)
-    return datetime(int(found[1]), int(found[2]), int(found[3]))
+    return datetime(int(day[1]), int(day[2]), int(day[3]))

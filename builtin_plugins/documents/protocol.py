@@ -96,9 +96,9 @@ def _load_block(line: bytes) -> Block:
     return Block(text, page, headings=headings)
 
 
-def _is_heading(one: Heading, text: str) -> bool:
-    is_typed = type(one.level) is int and isinstance(one.text, str) and type(one.start) is int
-    return is_typed and len(one.text) <= MAX_HEADING_CHARS and 0 <= one.start < len(text)
+def _is_heading(heading: Heading, text: str) -> bool:
+    is_typed = type(heading.level) is int and isinstance(heading.text, str) and type(heading.start) is int
+    return is_typed and len(heading.text) <= MAX_HEADING_CHARS and 0 <= heading.start < len(text)
 
 
 def last_place(sink: Path) -> ParserPosition | None:

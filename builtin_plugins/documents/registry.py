@@ -89,21 +89,21 @@ class Parsers:
             with path.open("rb") as handle:
                 head = handle.read(_HEAD)
             for plugin, offered in self._declared:
-                found = _ask(plugin, offered, head, path, filename)
-                if found in self._by_type:
-                    return found
+                media_type = _ask(plugin, offered, head, path, filename)
+                if media_type in self._by_type:
+                    return media_type
         return detect_media_type(path, filename)
 
 
 def _ask(plugin: str, parser: DocumentParser, head: bytes, path: Path, filename: str) -> str | None:
     try:
-        found = parser.detect(head) if parser.detect else None
-        if found is None and parser.detect_file:
-            found = parser.detect_file(path, filename)
+        media_type = parser.detect(head) if parser.detect else None
+        if media_type is None and parser.detect_file:
+            media_type = parser.detect_file(path, filename)
     except Exception:  # boundary: third-party code
         log.exception("plugin %s: its parser %s could not detect its types", plugin, parser.name)
         return None
-    return found
+    return media_type
 
 
 PARSERS: ResourceKey[Parsers] = ResourceKey("document parsers")

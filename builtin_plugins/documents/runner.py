@@ -114,11 +114,11 @@ def _ahead(*targets: str) -> list[str]:
 
 def _packages(*targets: str) -> list[str]:
     """Where other plugins' parsers are; a package without `__init__.py` is not readable otherwise."""
-    found = []
+    folders = []
     for name in {module.partition(".")[0] for module in map(_module, targets) if module not in _OWN}:
         spec = importlib.util.find_spec(name)
-        found += [] if spec is None else spec.submodule_search_locations or [spec.origin or ""]
-    return found
+        folders += [] if spec is None else spec.submodule_search_locations or [spec.origin or ""]
+    return folders
 
 
 async def parse(
@@ -195,20 +195,20 @@ async def parse_small(
 
     Only for parsers of plain text: a document that harmed the process would affect the others.
     """
-    given = [[str(path.absolute()), parser.target] for path, parser in documents]
+    calls = [[str(path.absolute()), parser.target] for path, parser in documents]
     bounds = ChildLimits(
-        limits.memory_mb, _SMALL_CPU_SECONDS, _SMALL_SECONDS, output_bytes=len(given) * _SMALL_ANSWER_BYTES
+        limits.memory_mb, _SMALL_CPU_SECONDS, _SMALL_SECONDS, output_bytes=len(calls) * _SMALL_ANSWER_BYTES
     )
     try:
-        ahead = _ahead(*(target for _, target in given))
-        reach = Reach([path for path, _ in given] + _packages(*(target for _, target in given)))
+        ahead = _ahead(*(target for _, target in calls))
+        reach = Reach([path for path, _ in calls] + _packages(*(target for _, target in calls)))
         answers = await children.call(
-            _EACH, given, limits.max_text_chars, limits=bounds, ahead=ahead, reach=reach
+            _EACH, calls, limits.max_text_chars, limits=bounds, ahead=ahead, reach=reach
         )
     except ChildFailed:
-        return [None] * len(given)
-    if not isinstance(answers, list) or len(answers) != len(given):
-        return [None] * len(given)
+        return [None] * len(calls)
+    if not isinstance(answers, list) or len(answers) != len(calls):
+        return [None] * len(calls)
     return [_small(answer) for answer in answers]
 
 
@@ -248,5 +248,5 @@ def _explained(error: ChildFailed, parser: Parser) -> Exception:
 
 
 def _code(error: ChildFailed) -> Code:
-    known = next((known for known in DETAILS if known == error.code), None)
-    return known or _CODES.get(error.reason, "corrupt")
+    code = next((code for code in DETAILS if code == error.code), None)
+    return code or _CODES.get(error.reason, "corrupt")

@@ -55,8 +55,8 @@ def ends(body: str) -> Iterator[re.Match[str]]:
 def other_ends(text: str, start: int, end: int) -> Iterator[int]:
     """Where sentences end between two places of a text, by non-Latin marks."""
     if not text.isascii() and not text[start:end].isascii():
-        for found in _of_any_script().other.finditer(text, start, end):
-            yield found.end()
+        for mark in _of_any_script().other.finditer(text, start, end):
+            yield mark.end()
 
 
 def ends_sentence(text: str) -> bool:
@@ -79,8 +79,8 @@ def asks(text: str) -> bool:
     """Whether a text ends as a question: by its mark, or in Japanese by its verb."""
     if text.endswith("."):  # as most sentences do
         return False
-    said = text.rstrip(_CLOSING)
-    before = said.rstrip("!！?？")
-    if before[-1:] in _ASKING or not _ASKING.isdisjoint(said[len(before) :]):
+    unclosed = text.rstrip(_CLOSING)
+    before = unclosed.rstrip("!！?？")
+    if before[-1:] in _ASKING or not _ASKING.isdisjoint(unclosed[len(before) :]):
         return True
-    return bool(_GREEK.fullmatch(said[-3:])) or said.rstrip("。｡").endswith(_JAPANESE_ASKS)
+    return bool(_GREEK.fullmatch(unclosed[-3:])) or unclosed.rstrip("。｡").endswith(_JAPANESE_ASKS)

@@ -120,5 +120,5 @@ def is_left_out(model: LocalModel, settings: EmbeddingsSettings) -> bool:
 
 def find_model(name: str, models: Sequence[LocalModel] = MODELS) -> LocalModel | None:
     """The model that clients call `name`, regardless of case; None if it isn't one of this plugin's."""
-    wanted = name.lower()
-    return next((model for model in models if wanted in model.names), None)
+    lower_name = name.lower()
+    return next((model for model in models if lower_name in model.names), None)

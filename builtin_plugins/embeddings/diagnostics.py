@@ -74,13 +74,13 @@ async def check_named_models(platform: Platform) -> AsyncIterator[Finding]:
     is_sound = True
     for named in await platform.hooks.ask(name_embedding_models, platform=platform):
         for variable, model in named:
-            found = await find_availability(platform, model)
-            if found.is_offered is False:
+            availability = await find_availability(platform, model)
+            if availability.is_offered is False:
                 is_sound = False
                 text = f"{variable} names '{model}', which is not available"
-                remedy = f"Correct it, or configure a server that has it. {found.choices}"
+                remedy = f"Correct it, or configure a server that has it. {availability.choices}"
                 yield Finding("models", "failed", text, remedy)
-            elif found.is_offered is None:
+            elif availability.is_offered is None:
                 unsure.add(model)
     if unsure:
         names = ", ".join(sorted(unsure))

@@ -59,27 +59,31 @@ class LocalEmbeddings:
 
         Raises Unavailable without an engine, and what `check_model_call` raises.
         """
-        known = find_model(model, self._models)
-        if known is None:
+        local_model = find_model(model, self._models)
+        if local_model is None:
             return None
         hooks, platform = self._platform.hooks, self._platform
-        await hooks.ask(inference.check_model_call, platform=platform, model=known.name)
-        engine = self._engines[known.name]
+        await hooks.ask(inference.check_model_call, platform=platform, model=local_model.name)
+        engine = self._engines[local_model.name]
         identity = (await engine.loaded()).identity
-        prefix = known.prefixes[purpose]
+        prefix = local_model.prefixes[purpose]
         whole = [prefix + _HALVES.sub("\ufffd", text) for text in texts]
         started, failed = time.perf_counter(), True
         try:
-            with embedding_span(platform, known.name, "platform"):
+            with embedding_span(platform, local_model.name, "platform"):
                 vectors = await engine.encode(whole, purpose)
             failed = False
         finally:
             seconds = time.perf_counter() - started
             await hooks.tell(
-                inference.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
+                inference.on_model_called,
+                platform=platform,
+                model=local_model.name,
+                seconds=seconds,
+                failed=failed,
             )
-        self._durations.labels(known.name).observe(seconds)
-        return known.embedded(vectors, identity)
+        self._durations.labels(local_model.name).observe(seconds)
+        return local_model.embedded(vectors, identity)
 
     async def preload(self, seconds: float) -> None:
         """Load the models named in the settings. Slow ones continue in the background; errors are logged."""
@@ -89,10 +93,10 @@ class LocalEmbeddings:
 
     async def _preload(self) -> None:
         for name in self._settings.preloaded:
-            known = find_model(name, self._models)
+            local_model = find_model(name, self._models)
             with suppress(Unavailable):
-                if known is not None:
-                    await self._engines[known.name].loaded()
+                if local_model is not None:
+                    await self._engines[local_model.name].loaded()
 
     async def problem(self) -> str | None:
         """Why a model can't be used now, as far as known without loading it; None if all can."""

@@ -98,14 +98,14 @@ def find_weights(folder: Path | None = None) -> Weights:
 
 def locate_weights(folder: Path | None = None) -> Path:
     """The folder of the model files, which all exist; none is read. Raises WeightsNotFound."""
-    found = folder if folder is not None else _package_folder()
+    path = folder if folder is not None else _package_folder()
     for name in (*PUBLISHED, *COMPANIONS):
-        if not (found / name).is_file():
+        if not (path / name).is_file():
             raise WeightsNotFound(
-                f"{found} has no {name}: set PLATFORM_EMBEDDINGS_WEIGHTS to a folder with the files of "
+                f"{path} has no {name}: set PLATFORM_EMBEDDINGS_WEIGHTS to a folder with the files of "
                 f"{REPOSITORY}, or unset it to use the package {PACKAGE}"
             )
-    return found
+    return path
 
 
 def verified(folder: Path) -> Weights:
@@ -169,10 +169,10 @@ def _package_folder() -> Path:
 
 def _verify(file: Path, expected: str) -> None:
     with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != expected:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != expected:
         raise WeightsDamaged(
-            f"{file} is not the file published in {REPOSITORY} (sha256 {found}, expected {expected}): "
+            f"{file} is not the file published in {REPOSITORY} (sha256 {digest}, expected {expected}): "
             "copy or install it again"
         )
 

@@ -55,12 +55,14 @@ async def find_engine(platform: Platform) -> AsyncIterator[Finding]:
         return
     finally:
         await asyncio.to_thread(engine.close)
-    wanted = await platform.database.read(count_published)
+    published_count = await platform.database.read(count_published)
     where = f"{engine.address}, version {version}"
-    if count == wanted:
+    if count == published_count:
         yield Finding(_CHECK, "ok", f"{where}: {count:,} passages, as in the database")
     else:
-        yield Finding(_CHECK, "warning", f"{where}: {count:,} passages, {wanted:,} in the database", _FILL)
+        yield Finding(
+            _CHECK, "warning", f"{where}: {count:,} passages, {published_count:,} in the database", _FILL
+        )
 
 
 def used_identity(session: Session) -> str | None:
@@ -81,11 +83,12 @@ def left_in_engine(
         if document_id is not None:
             return off_the_loop(partial(engine.count, f"owner == {json.dumps(document_id)}"))
         states = off_the_loop(engine.states)
-        known = searched_collections(session)
+        collections = searched_collections(session)
         gone = [
-            one
-            for one, state in states.items()
-            if one not in known and (state.reached is None or knowledge_base_id in state.reached.name)
+            collection_id
+            for collection_id, state in states.items()
+            if collection_id not in collections
+            and (state.reached is None or knowledge_base_id in state.reached.name)
         ]
         return sum(off_the_loop(partial(engine.count, f"collection == {one}")) for one in gone)
     finally:

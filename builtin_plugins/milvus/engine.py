@@ -71,7 +71,7 @@ class MilvusEngine:
         self._client: MilvusClient | None = None
         self._attempts = 0
         self._threads = ThreadPoolExecutor(_THREADS, "milvus")
-        self._made: set[str] = set()
+        self._collections: set[str] = set()
         self._is_lite = False
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
@@ -141,8 +141,8 @@ class MilvusEngine:
         name = self._points(dimension)
         self._make(name, lambda client: self._point_schema(client, dimension))
         if rows:
-            given = [dict(row) for row in rows]
-            self._ask(name, lambda client: client.upsert(name, given, timeout=self._patience))
+            entities = [dict(row) for row in rows]
+            self._ask(name, lambda client: client.upsert(name, entities, timeout=self._patience))
 
     def remove(self, dimension: int, labels: Sequence[int]) -> None:
         """Delete points by label; unknown ones are ignored."""
@@ -172,7 +172,7 @@ class MilvusEngine:
         """Remove everything that this database has in the engine."""
         for name in self._names():
             self._ask(name, partial(_drop, name, self._patience))
-        self._made.clear()
+        self._collections.clear()
 
     def count(self, condition: str) -> int:
         """How many points there are, in all Milvus collections together."""
@@ -205,7 +205,7 @@ class MilvusEngine:
         Raises ContentMissing, EngineAway.
         """
         name = self._points(dimension)
-        found = self._ask(
+        hits_by_question = self._ask(
             name,
             lambda client: client.search(
                 name,
@@ -218,7 +218,7 @@ class MilvusEngine:
                 timeout=self._seconds,
             ),
         )
-        return [[(hit[LABEL], hit["distance"]) for hit in hits] for hits in found]
+        return [[(hit[LABEL], hit["distance"]) for hit in hits] for hits in hits_by_question]
 
     def close(self) -> None:
         """Leave the server."""
@@ -264,7 +264,7 @@ class MilvusEngine:
                 return work(client)
         except MilvusException as error:
             if error.code == _NOT_FOUND:
-                self._made.discard(name)
+                self._collections.discard(name)
                 raise ContentMissing(name) from None
             raise self._away(str(error.message)) from None
         except (RpcError, OSError) as error:
@@ -302,9 +302,9 @@ class MilvusEngine:
 
     def _make(self, name: str, schema: Callable[[MilvusClient], tuple[Any, Any]]) -> None:
         """Create a Milvus collection unless it is there."""
-        if name not in self._made:
+        if name not in self._collections:
             self._ask(name, lambda client: self._create(client, name, schema))
-            self._made.add(name)
+            self._collections.add(name)
 
     def _create(
         self, client: MilvusClient, name: str, schema: Callable[[MilvusClient], tuple[Any, Any]]

@@ -115,20 +115,20 @@ class Following:
 
     async def reach(self, record: CollectionRecord) -> Position:
         """The engine's position, at least at the version of `record`. Raises EngineAway, EngineBehind."""
-        found = await self._position(record.id, exact=False)
-        if found is not None and found.is_at(record.version):
-            return found
+        position = await self._position(record.id, exact=False)
+        if position is not None and position.is_at(record.version):
+            return position
         async with self._turns.setdefault(record.id, asyncio.Lock()), turn(self._database, record.id):
-            found = await self._position(record.id, exact=True)
-            missing = await self._database.read(_missing, record.id, found)
+            position = await self._position(record.id, exact=True)
+            missing = await self._database.read(_missing, record.id, position)
             if missing > _WAITED_FOR:
                 self.wake()
                 raise EngineBehind(missing)
-            while found is None or not found.is_at(record.version):
-                found = await self._step(record.id, found)
-                if found is None:  # dropped in the meantime
+            while position is None or not position.is_at(record.version):
+                position = await self._step(record.id, position)
+                if position is None:  # dropped in the meantime
                     raise EngineBehind(0)
-        return found
+        return position
 
     async def total(self) -> int:
         """How many points the engine should have."""
@@ -151,20 +151,20 @@ class Following:
         """
         form = await asyncio.to_thread(lambda: self.form)
         states = await self.engine.run(self.engine.states)  # first: a state is younger than its collection
-        known = await self._database.read(searched_collections)
-        for collection_id in states.keys() - known.keys():
+        versions = await self._database.read(searched_collections)
+        for collection_id in states.keys() - versions.keys():
             await self.forget(collection_id)
         for collection_id in await self._database.read(lacking, states, form):
-            while await self._fill_some(collection_id, known.get(collection_id, 0)):
+            while await self._fill_some(collection_id, versions.get(collection_id, 0)):
                 progress(_STEP)
 
     async def _fill_some(self, collection_id: int, version: int) -> bool:
         """Take a step towards a version; returns whether there was one to take."""
         async with turn(self._database, collection_id):
-            found = await self._position(collection_id, exact=True)
-            if found is not None and found.is_at(version):
+            position = await self._position(collection_id, exact=True)
+            if position is not None and position.is_at(version):
                 return False
-            return await self._step(collection_id, found) is not None
+            return await self._step(collection_id, position) is not None
 
     async def waiting(self) -> int:
         """Of how many collections the engine lacks so much that a search does not wait. Raises EngineAway."""

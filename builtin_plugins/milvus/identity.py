@@ -14,8 +14,8 @@ _ROW = 1
 
 async def identity_of(database: Database) -> str:
     """The identity, made when first needed. It is part of backups."""
-    found = await database.read(known_identity)
-    return await database.write(_make_identity) if found is None else found
+    identity = await database.read(known_identity)
+    return await database.write(_make_identity) if identity is None else identity
 
 
 def known_identity(session: Session) -> str | None:
@@ -26,8 +26,8 @@ def known_identity(session: Session) -> str | None:
 
 def _make_identity(unit: Unit) -> str:
     unit.lock("milvus:identity")
-    found = known_identity(unit.session)
-    if found is None:
-        found = secrets.token_hex(4)
-        unit.session.add(IdentityRecord(id=_ROW, identity=found))
-    return found
+    identity = known_identity(unit.session)
+    if identity is None:
+        identity = secrets.token_hex(4)
+        unit.session.add(IdentityRecord(id=_ROW, identity=identity))
+    return identity

@@ -97,8 +97,8 @@ def count_published(session: Session) -> int:
 def searched_collections(session: Session) -> dict[int, int]:
     """The versions of all collections that are not dropped, by id."""
     query = select(CollectionRecord.id, CollectionRecord.version)
-    kept = query.where(~CollectionRecord.name.startswith(DROPPED, autoescape=True))
-    return {row.id: row.version for row in session.execute(kept)}
+    live = query.where(~CollectionRecord.name.startswith(DROPPED, autoescape=True))
+    return {row.id: row.version for row in session.execute(live)}
 
 
 def marks_of(session: Session, collection_id: int, versions: Iterable[int]) -> dict[int, str]:
@@ -114,9 +114,9 @@ def known_position(
     """What the engine says, if it followed this database, and can go on from there."""
     if state is None or state.reached is None or state.reached.form != form:
         return None
-    said: list[Version] = [one for one in (state.reached, state.writing) if one is not None]
-    marks = marks_of(session, collection_id, (one.version for one in said))
-    if any(marks.get(one.version) != one.mark for one in said):
+    versions: list[Version] = [one for one in (state.reached, state.writing) if one is not None]
+    marks = marks_of(session, collection_id, (one.version for one in versions))
+    if any(marks.get(one.version) != one.mark for one in versions):
         return None
     floor = session.scalar(select(CollectionRecord.floor).where(CollectionRecord.id == collection_id))
     return state.reached if floor is not None and state.reached.version >= floor else None

@@ -49,20 +49,20 @@ class Totals:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._kept: OrderedDict[bytes, int] = OrderedDict()
+        self._totals: OrderedDict[bytes, int] = OrderedDict()
 
     def of(self, version: str, limit: str, count: Callable[[], int]) -> int:
         """What was counted at this version, or what `count` returns."""
         key = hashlib.sha256(f"{version} {limit}".encode()).digest()
         with self._guard:
-            known = self._kept.get(key)
-        if known is None:
-            known = count()
+            total = self._totals.get(key)
+        if total is None:
+            total = count()
             with self._guard:
-                self._kept[key] = known
-                if len(self._kept) > _MOST_TOTALS:
-                    self._kept.popitem(last=False)
-        return known
+                self._totals[key] = total
+                if len(self._totals) > _MOST_TOTALS:
+                    self._totals.popitem(last=False)
+        return total
 
 
 class EngineRanking:
@@ -111,18 +111,18 @@ class EngineRanking:
         terms = self._terms
         if not terms.weights:
             return Ranking.empty()
-        found = self._best(WEIGHTS, question_of(terms.weights), k, among)
-        return found._replace(full=terms.full)
+        ranking = self._best(WEIGHTS, question_of(terms.weights), k, among)
+        return ranking._replace(full=terms.full)
 
     def _best(self, field: str, question: Any, k: int, among: Labels | None) -> Ranking:
         import numpy as np
 
         limits = self._limits if among is None else [f"{self._all} and {LABEL} in {among.tolist()}"]
-        found = [match for limit in limits for match in self._search(field, [question], k, limit)[0]]
-        if not found:
+        matches = [match for limit in limits for match in self._search(field, [question], k, limit)[0]]
+        if not matches:
             return Ranking.empty()
-        found.sort(key=lambda match: (-match[1], match[0]))
-        labels, scores = zip(*found[:k], strict=True)
+        matches.sort(key=lambda match: (-match[1], match[0]))
+        labels, scores = zip(*matches[:k], strict=True)
         return Ranking(np.array(labels, np.int64), np.array(scores, np.float32))
 
     def _search(self, field: str, questions: list[Any], k: int, limit: str) -> list[list[tuple[int, float]]]:
@@ -137,10 +137,10 @@ class EngineRanking:
             self._reader.of_question(self._query.text or "", language)
             for language in (None, *self._position.languages)
         ]
-        held = self._containing(list(dict.fromkeys(term for terms in readings for term in terms)), limits)
+        counts = self._containing(list(dict.fromkeys(term for terms in readings for term in terms)), limits)
         if self._query.is_isolated:
-            readings = [terms for terms in readings if any(held[term] for term in terms)]
-        return self._reader.weigh(readings, held, self._total(limits))
+            readings = [terms for terms in readings if any(counts[term] for term in terms)]
+        return self._reader.weigh(readings, counts, self._total(limits))
 
     def _containing(self, terms: Sequence[str], limits: Sequence[str]) -> Mapping[str, int]:
         """How many texts have each term."""
@@ -155,8 +155,8 @@ class EngineRanking:
             return counts
         questions = [{number_of(term): 1.0} for term in terms]
         for limit in limits:
-            for term, found in zip(terms, self._search(WEIGHTS, questions, _COUNTED, limit), strict=True):
-                counts[term] += len(found)
+            for term, hits in zip(terms, self._search(WEIGHTS, questions, _COUNTED, limit), strict=True):
+                counts[term] += len(hits)
         return counts
 
     def _total(self, limits: Sequence[str]) -> int:

@@ -109,7 +109,7 @@ class MilvusStore(SqlVectorStore):
         """The hits; asked again if points that the engine named were deleted in the meantime."""
         hits: list[Hit] = []
         for _ in range(_TRIES):
-            record, groups = await self._rows.snapshot(_asked_about, collection, query)
+            record, groups = await self._rows.snapshot(_collection_and_groups, collection, query)
             if record is None or record.version == 0 or groups == []:
                 return []
             try:
@@ -120,7 +120,7 @@ class MilvusStore(SqlVectorStore):
             except ContentMissing:
                 await self.following.forget(record.id)
                 continue
-            hits = await self._rows.snapshot(self._seen, judged, query)
+            hits = await self._rows.snapshot(self._visible_hits, judged, query)
             if len(hits) == judged.size:
                 return hits
         else:
@@ -128,11 +128,11 @@ class MilvusStore(SqlVectorStore):
                 raise EngineAway
         return hits
 
-    def _seen(self, session: Session, judged: Judged, query: Query | WordQuery) -> list[Hit]:
+    def _visible_hits(self, session: Session, judged: Judged, query: Query | WordQuery) -> list[Hit]:
         return self.hits(session, judged, query.question if isinstance(query, Query) else None)
 
 
-def _asked_about(
+def _collection_and_groups(
     session: Session, collection: str, query: Query | WordQuery
 ) -> tuple[CollectionRecord | None, Sequence[str] | None]:
     """The collection, and the groups that the query is limited to; None for one without limits."""

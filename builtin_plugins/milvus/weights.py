@@ -32,16 +32,16 @@ def number_of(term: str) -> int:
 def weights_of(terms: Sequence[str]) -> dict[int, float]:
     """The sparse vector of a text."""
     length = _K1 * (1 - _B + _B * len(terms) / _USUAL_LENGTH)
-    found = {PRESENCE: 1.0}
+    vector = {PRESENCE: 1.0}
     for term, times in Counter(terms).items():
         number = number_of(term)
-        found[number] = found.get(number, 0.0) + times * (_K1 + 1) / (times + length)
-    return found
+        vector[number] = vector.get(number, 0.0) + times * (_K1 + 1) / (times + length)
+    return vector
 
 
 def question_of(weights: Mapping[str, float]) -> dict[int, float]:
     """The sparse vector of a question."""
-    found: dict[int, float] = {}
+    vector: dict[int, float] = {}
     for term, weight in weights.items():
-        found[number_of(term)] = found.get(number_of(term), 0.0) + weight
-    return found
+        vector[number_of(term)] = vector.get(number_of(term), 0.0) + weight
+    return vector

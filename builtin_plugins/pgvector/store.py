@@ -57,7 +57,7 @@ class PgVectorStore(SqlVectorStore):
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
         super().stage(unit, collection, points)
-        record = self.known(unit.session, collection)
+        record = self.require_collection(unit.session, collection)
         if points and record.dimension:
             rows = [
                 {"collection": record.id, "id": point.id, "vector": point.vector.tolist()} for point in points
@@ -67,7 +67,7 @@ class PgVectorStore(SqlVectorStore):
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
         count = super().publish(unit, collection, *groups)
-        record = self.known(unit.session, collection)
+        record = self.require_collection(unit.session, collection)
 
         async def look() -> None:
             self.graphs.look_after(record.id)

@@ -89,10 +89,10 @@ class Edition(ABC):
 
     async def spaces(self, keys: Collection[str]) -> list[Space]:
         """These spaces, or all that the account sees. Raises SourceMisplaced if one is not there."""
-        named, found = sorted(keys), list[Mapping[str, Any]]()
+        named, entries = sorted(keys), list[Mapping[str, Any]]()
         for start in range(0, max(len(named), 1), _KEYS):
-            found += await self.all_of(self.spaces_route(named[start : start + _KEYS]))
-        spaces = {str(one["key"]): Space(str(one["key"]), str(one["id"])) for one in found}
+            entries += await self.all_of(self.spaces_route(named[start : start + _KEYS]))
+        spaces = {str(one["key"]): Space(str(one["key"]), str(one["id"])) for one in entries}
         missing = sorted(set(keys) - spaces.keys())
         if missing:
             raise SourceMisplaced(f"Spaces: the account does not see {', '.join(missing)}")
@@ -187,8 +187,8 @@ class Cloud(Edition):
     async def read_space_readers(self, space: Space) -> SourceGrant:
         people, groups, is_open = set[str](), set[str](), False
         url = self.route(f"/api/v2/spaces/{quote(space.id)}/permissions", {"limit": "250"})
-        async for one in self.entries(url):
-            operation, principal = _parts(one, "operation"), _parts(one, "principal")
+        async for entry in self.entries(url):
+            operation, principal = _parts(entry, "operation"), _parts(entry, "principal")
             if (operation.get("key"), operation.get("targetType")) != _READS_SPACE:
                 continue
             kind, name = principal.get("type"), str(principal.get("id") or "")
@@ -220,14 +220,14 @@ class Cloud(Edition):
         return str(group.get("id") or ""), str(group.get("name") or "")
 
     async def people(self, ids: Sequence[str]) -> list[SourcePerson]:
-        known = list[SourcePerson]()
+        people = list[SourcePerson]()
         for start in range(0, len(ids), _PEOPLE):
             body = {"accountIds": list(ids[start : start + _PEOPLE])}
             answer = await self.api.read(self.route("/api/v2/users-bulk"), method="POST", body=body)
             if not isinstance(answer, dict) or not isinstance(answer.get("results"), list):
                 raise ListingIncomplete("Confluence's list of people is not understood")
-            known += [person for one in answer["results"] if (person := self.person(one)) is not None]
-        return known
+            people += [person for one in answer["results"] if (person := self.person(one)) is not None]
+        return people
 
 
 class DataCenter(Edition):
@@ -267,8 +267,8 @@ class DataCenter(Edition):
         if not isinstance(answer, list):
             raise ListingIncomplete("Confluence's list of permissions is not understood")
         people, groups, is_open = set[str](), set[str](), False
-        for one in answer:
-            operation, subject = _parts(one, "operation"), _parts(one, "subject")
+        for entry in answer:
+            operation, subject = _parts(entry, "operation"), _parts(entry, "subject")
             if (operation.get("operationKey"), operation.get("targetType")) != _READS_SPACE:
                 continue
             if subject.get("type") == "user" and subject.get("userKey"):
@@ -300,13 +300,13 @@ class DataCenter(Edition):
         return name, name
 
     async def people(self, ids: Sequence[str]) -> list[SourcePerson]:
-        known = list[SourcePerson]()
-        for one in ids:
-            answer = await self.api.read(self.route("/rest/api/user", {"key": one}))
+        people = list[SourcePerson]()
+        for key in ids:
+            answer = await self.api.read(self.route("/rest/api/user", {"key": key}))
             person = self.person(answer) if isinstance(answer, dict) else None
             if person is not None:
-                known.append(person)
-        return known
+                people.append(person)
+        return people
 
 
 def _place(kind: str, content: str) -> str:
@@ -314,7 +314,7 @@ def _place(kind: str, content: str) -> str:
 
 
 def _parts(entry: Any, name: str) -> Mapping[str, Any]:
-    found = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(found, dict):
+    part = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(part, dict):
         raise ListingIncomplete("Confluence's list of permissions is not understood")
-    return found
+    return part

@@ -40,8 +40,8 @@ class WikiLimits:
         if chain is None:
             return None
         limits = [self.spaces[space], *(self.restrictions.get(one) for one in chain)]
-        known = [one for one in limits if one is not None]
-        return known if len(known) == len(limits) else None
+        grants = [one for one in limits if one is not None]
+        return grants if len(grants) == len(limits) else None
 
     def everything(self) -> list[SourceGrant]:
         """Every permission and restriction."""
@@ -74,20 +74,20 @@ class GuardedWiki(WholeReading, WikiSource):
         for group in sorted({group for one in limits.everything() for group in one.groups}):
             reading.members[group] = await self._members(reading, group)
         for number in limits.chains:
-            known = limits.of(number)
-            if known is not None:
-                reading.grants[number] = _common(known, reading.members)
+            grants = limits.of(number)
+            if grants is not None:
+                reading.grants[number] = _common(grants, reading.members)
         reading.grants |= {
             one: reading.grants[page] for one, page in limits.attached.items() if page in reading.grants
         }
         named = {person for one in limits.everything() for person in one.people}
         if self.edition.asks_about_all:
-            asked = named.union(*reading.members.values())
+            ids = named.union(*reading.members.values())
         else:
-            asked = named - reading.people.keys()
-        people = {one.id: one for one in await self.edition.people(sorted(asked))}
+            ids = named - reading.people.keys()
+        people = {one.id: one for one in await self.edition.people(sorted(ids))}
         reading.people |= people
-        reading.withdraw(asked - people.keys())
+        reading.withdraw(ids - people.keys())
         return reading
 
     async def _note(self, limits: WikiLimits, reading: RightsReading, content: WikiContent) -> None:
@@ -124,7 +124,7 @@ class GuardedWiki(WholeReading, WikiSource):
         if not users and not named:
             return _EVERYBODY
         people = [person for one in users if (person := self.edition.person(one)) is not None]
-        groups = [found for one in named if (found := self.edition.group(one))[0]]
+        groups = [group for one in named if (group := self.edition.group(one))[0]]
         reading.people |= {one.id: one for one in people}
         reading.names |= dict(groups)
         return SourceGrant(sorted({one.id for one in people}), sorted({one for one, _ in groups}))
@@ -161,8 +161,8 @@ def _common(limits: Iterable[SourceGrant], members: Mapping[str, frozenset[str]]
 
 
 def _part(entry: Any, name: str) -> Mapping[str, Any]:
-    found = entry.get(name) if isinstance(entry, dict) else None
-    return found if isinstance(found, dict) else {}
+    part = entry.get(name) if isinstance(entry, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _are_lists(parts: Mapping[str, Any]) -> bool:

@@ -41,10 +41,12 @@ class WikiContent:
     @property
     def ancestors(self) -> Sequence[Mapping[str, Any]]:
         """What it is below, from the top down. Raises ListingIncomplete."""
-        found = self.entry.get("ancestors")
-        if not isinstance(found, list) or not all(isinstance(one, dict) and one.get("id") for one in found):
+        ancestors = self.entry.get("ancestors")
+        if not isinstance(ancestors, list) or not all(
+            isinstance(one, dict) and one.get("id") for one in ancestors
+        ):
             raise ListingIncomplete(f"Confluence does not say where {self.id} is")
-        return found
+        return ancestors
 
 
 class WikiSource:
@@ -63,8 +65,8 @@ class WikiSource:
                 async for content in contents:
                     yield self._page(content)
                     if self._settings.attachments:
-                        for one in await self.attachments(content):
-                            yield self._attachment(content, one)
+                        for attachment in await self.attachments(content):
+                            yield self._attachment(content, attachment)
         yield ListingEnd()
 
     async def contents(self, space: Space) -> AsyncGenerator[WikiContent, None]:
@@ -215,10 +217,10 @@ def _version(entry: Mapping[str, Any]) -> str:
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:
     try:
-        found = datetime.fromisoformat(str(entry["version"].get("when") or entry["version"]["createdAt"]))
+        moment = datetime.fromisoformat(str(entry["version"].get("when") or entry["version"]["createdAt"]))
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None
 
 
 def _place(content: WikiContent) -> str:

@@ -27,9 +27,9 @@ async def send_batch(api: JsonApi, address: URL, urls: Sequence[URL]) -> Mapping
     sent = "".join([*parts, f"--{_BOUNDARY}--\r\n"]).encode()
     content, media_type = await api.exchange(address, sent, f"multipart/mixed; boundary={_BOUNDARY}")
     head = f"Content-Type: {media_type}\r\n\r\n".encode()
-    found = BytesParser().parsebytes(head + content).get_payload()
+    answers = BytesParser().parsebytes(head + content).get_payload()
     try:
-        return dict(_answer(urls, one) for one in found if isinstance(one, Message))
+        return dict(_answer(urls, one) for one in answers if isinstance(one, Message))
     except (LookupError, ValueError, AttributeError):
         raise ListingIncomplete("Google's answer to a batch is not understood") from None
 

@@ -50,8 +50,8 @@ def _key_of(secret: SecretStr | None) -> Mapping[str, Any]:
             "The key must be the JSON file of a service account, or that of an authorized user (client_id, "
             "client_secret, refresh_token)"
         )
-    found: Mapping[str, Any] = key
-    return found
+    fields: Mapping[str, Any] = key
+    return fields
 
 
 def _token_address(key: Mapping[str, Any]) -> URL:

@@ -44,8 +44,8 @@ class DriveSource:
                 changes, token = [{}], ""
             if all(_is_of_file(one) for one in changes):
                 folders = await self._folders() if changes else {}
-                for one in {str(change["fileId"]): change for change in changes}.values():
-                    file = file_of(one["file"])
+                for entry in {str(change["fileId"]): change for change in changes}.values():
+                    file = file_of(entry["file"])
                     path = self.path_of(file, folders)
                     yield GoneItem(file.id) if path is None else _item(file, path)
                 yield ListingEnd(token, only_changes=True)

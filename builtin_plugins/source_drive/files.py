@@ -107,10 +107,10 @@ class DriveApi:
 
     async def files(self, *, only_folders: bool = False, rights: bool = False) -> AsyncGenerator[DriveFile]:
         """All that is not in the trash. Raises SourceFault, also if Drive searched only a part."""
-        wanted = "trashed = false" + f" and mimeType = '{FOLDER}'" * only_folders
+        condition = "trashed = false" + f" and mimeType = '{FOLDER}'" * only_folders
         fields = f"{_FIELDS},permissions({_PERMISSION})" if rights else _FIELDS
         query = {
-            "q": wanted,
+            "q": condition,
             "pageSize": str(_PAGE),
             "fields": f"nextPageToken,incompleteSearch,files({fields})",
             **_ALL_DRIVES,
@@ -149,10 +149,10 @@ class DriveApi:
             return _following(page, answer)
 
         url = self._changes.with_query(query)
-        found = [one async for one in entries_of(self.api, url, "changes", following)]
+        changes = [one async for one in entries_of(self.api, url, "changes", following)]
         if not last.get("newStartPageToken"):
             raise ListingIncomplete("Drive's list of changes breaks off")
-        return found, str(last["newStartPageToken"])
+        return changes, str(last["newStartPageToken"])
 
     async def permissions(self, files: Sequence[str]) -> list[list[Mapping[str, Any]] | None]:
         """Those of each file; None if they are refused or the file is gone. Raises SourceFault."""

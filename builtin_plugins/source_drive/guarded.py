@@ -35,13 +35,13 @@ class GuardedDrive(WholeReading, DriveSource):
         """As it is now. Raises SourceFault."""
         reading = RightsReading()
         files = {one.id: one async for one in self.api.files(rights=True)}
-        wanted = [
+        documents = [
             one for one in files.values() if one.type != FOLDER and self.path_of(one, files) is not None
         ]
-        listed = {one.id: _listed(one) for one in wanted}
-        unknown = [one.id for one in wanted if listed[one.id] is None and _may_be_asked(one)]
-        asked = await self.api.permissions(unknown)
-        for file, permissions in {**listed, **dict(zip(unknown, asked, strict=True))}.items():
+        listed = {one.id: _listed(one) for one in documents}
+        unknown = [one.id for one in documents if listed[one.id] is None and _may_be_asked(one)]
+        answers = await self.api.permissions(unknown)
+        for file, permissions in {**listed, **dict(zip(unknown, answers, strict=True))}.items():
             if permissions is not None:  # otherwise, the account may not see them
                 reading.grants[file] = _grant(reading, permissions)
         if self._asks_for_groups:
@@ -60,8 +60,8 @@ class GuardedDrive(WholeReading, DriveSource):
             for one in members
             if one.get("type") == "USER" and one.get("email") and one.get("status", "ACTIVE") == "ACTIVE"
         ]
-        for one in people:
-            reading.people.setdefault(one, SourcePerson(one, one, one))
+        for email in people:
+            reading.people.setdefault(email, SourcePerson(email, email, email))
         return frozenset(people)
 
 
@@ -80,22 +80,27 @@ def _may_be_asked(file: DriveFile) -> bool:
 def _grant(reading: RightsReading, permissions: Sequence[Mapping[str, Any]]) -> SourceGrant:
     """Every role lets one read; a permission of a view is for something else than the content."""
     people, groups, everybody = set[str](), set[str](), False
-    for one in permissions:
-        if one.get("deleted") or one.get("pendingOwner") or one.get("view") or _is_over(one):
+    for permission in permissions:
+        if (
+            permission.get("deleted")
+            or permission.get("pendingOwner")
+            or permission.get("view")
+            or _is_over(permission)
+        ):
             continue
-        kind, email = one.get("type"), str(one.get("emailAddress") or "").lower()
-        if kind == "user" and (email or one.get("id")):
-            person = email or str(one["id"])
+        kind, email = permission.get("type"), str(permission.get("emailAddress") or "").lower()
+        if kind == "user" and (email or permission.get("id")):
+            person = email or str(permission["id"])
             people.add(person)
             reading.people[person] = SourcePerson(
-                person, str(one.get("displayName") or person), email or None
+                person, str(permission.get("displayName") or person), email or None
             )
         elif kind == "group" and email:
             groups.add(email)
-            reading.names[email] = str(one.get("displayName") or email)
-        elif kind == "domain" and one.get("domain"):
-            groups.add(f"domain {one['domain']}")
-        elif kind == "anyone" and one.get("allowFileDiscovery") is True:
+            reading.names[email] = str(permission.get("displayName") or email)
+        elif kind == "domain" and permission.get("domain"):
+            groups.add(f"domain {permission['domain']}")
+        elif kind == "anyone" and permission.get("allowFileDiscovery") is True:
             everybody = True
         elif kind == "anyone":
             groups.add(_LINK)

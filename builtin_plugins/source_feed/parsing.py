@@ -27,10 +27,10 @@ def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         title, entries = read_json_feed(content)
         return _feed_content(title, entries, most)
-    found = feedparser.parse(content, response_headers={"content-location": base}, sanitize_html=False)
-    if not found.version:
+    document = feedparser.parse(content, response_headers={"content-location": base}, sanitize_html=False)
+    if not document.version:
         raise ValueError("it is neither RSS nor Atom")
-    return _feed_content(found.feed.get("title", ""), found.entries, most)
+    return _feed_content(document.feed.get("title", ""), document.entries, most)
 
 
 def _feed_content(title: str, entries: Iterable[Any], most: int) -> dict[str, Any]:

@@ -91,10 +91,10 @@ class FeedReader:
         except OutgoingError as error:
             is_refused = isinstance(error, DestinationRefused)
             raise FeedUnreadable(str(error), is_lasting=is_refused) from None
-        found = await self._parse(content, reply.url, most)
+        feed = await self._parse(content, reply.url, most)
         return FeedContent(
-            found["title"],
-            found["items"],
+            feed["title"],
+            feed["items"],
             _short(reply.headers, "ETag", 1000),
             _short(reply.headers, "Last-Modified", 255),
         )
@@ -104,7 +104,7 @@ class FeedReader:
             source = Path(folder, "feed")
             await asyncio.to_thread(source.write_bytes, content)
             try:
-                found: dict[str, Any] = await self.children.call(
+                feed: dict[str, Any] = await self.children.call(
                     *("builtin_plugins.source_feed.parsing:read_feed", str(source), base, most),
                     limits=_PARSE,
                     reach=Reach([str(source)]),
@@ -112,7 +112,7 @@ class FeedReader:
             except ChildFailed as error:
                 reason = _REASONS.get(error.reason, "it can't be read")
                 raise FeedUnreadable(reason, is_lasting=error.reason == "failed") from None
-            return found
+            return feed
 
 
 def _refusal(reply: OutgoingReply) -> FeedUnreadable:

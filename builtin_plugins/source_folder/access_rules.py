@@ -60,17 +60,17 @@ class AccessRule:
 
 def rule_of(path: Path) -> AccessRule:
     """The rule of a file or folder, which is no link. Raises OSError."""
-    found = os.lstat(path)
+    status = os.lstat(path)
     acl = _acl_of(path)
     if acl is None:
-        mode = found.st_mode
-        return AccessRule(found.st_uid, mode >> 6 & 7, (), ((found.st_gid, mode >> 3 & 7),), mode & 7)
+        mode = status.st_mode
+        return AccessRule(status.st_uid, mode >> 6 & 7, (), ((status.st_gid, mode >> 3 & 7),), mode & 7)
     single = {tag: bits for tag, bits, _ in acl}
     mask = single.get(_MASK, 7)
     users = tuple(sorted((who, bits & mask) for tag, bits, who in acl if tag == _USER))
     named = [(who, bits & mask) for tag, bits, who in acl if tag == _NAMED_GROUP]
-    own = (found.st_gid, single[_GROUP] & mask)
-    return AccessRule(found.st_uid, single[_OWNER], users, tuple(sorted([own, *named])), single[_OTHER])
+    own = (status.st_gid, single[_GROUP] & mask)
+    return AccessRule(status.st_uid, single[_OWNER], users, tuple(sorted([own, *named])), single[_OTHER])
 
 
 def _acl_of(path: Path) -> list[tuple[int, int, int]] | None:
@@ -107,20 +107,20 @@ class AccessRules:
         self._root = root
         self._groups_of = groups_of
         self._rules: dict[Path, AccessRule] = {}
-        self._known: dict[frozenset[tuple[AccessRule, int]], FileReaders] = {}
+        self._readers_by_limits: dict[frozenset[tuple[AccessRule, int]], FileReaders] = {}
 
     def readers_of(self, path: str) -> FileReaders:
         """Who may read a file below the root; a link there needs the way to it, too. Raises OSError."""
-        asked = self._root / path
-        place = asked.resolve(strict=True)
+        full_path = self._root / path
+        place = full_path.resolve(strict=True)
         if not place.is_relative_to(self._root):
             raise FileNotFoundError(path)
-        folders = {*place.parents, *asked.parents}
+        folders = {*place.parents, *full_path.parents}
         rules = frozenset((self._rule(one), PASS) for one in folders) | {(rule_of(place), READ)}
         limits = frozenset((rule, bit) for rule, bit in rules if not rule.is_open(bit))
-        if limits not in self._known:
-            self._known[limits] = self._evaluate(limits)
-        return self._known[limits]
+        if limits not in self._readers_by_limits:
+            self._readers_by_limits[limits] = self._evaluate(limits)
+        return self._readers_by_limits[limits]
 
     def _rule(self, folder: Path) -> AccessRule:
         if folder not in self._rules:

@@ -43,10 +43,10 @@ class FolderSource:
 
     async def documents(self, since: str | None) -> Listing:
         """All files below the folder; there is no shorter way to what has changed."""
-        found = self._files()
-        while batch := await asyncio.to_thread(lambda: list(islice(found, _AT_ONCE))):
-            for one in batch:
-                yield one
+        files = self._files()
+        while batch := await asyncio.to_thread(lambda: list(islice(files, _AT_ONCE))):
+            for item in batch:
+                yield item
         yield ListingEnd()
 
     def _files(self) -> Iterator[SourceItem]:
@@ -81,20 +81,20 @@ class FolderSource:
         try:
             if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(self._root):
                 return None
-            found = entry.stat()
+            status = entry.stat()
         except (OSError, RuntimeError):  # gone meanwhile, or a link in a circle
             return None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        shown = path.encode(errors="surrogateescape").decode(errors="replace")
+        readable_path = path.encode(errors="surrogateescape").decode(errors="replace")
         return SourceItem(
-            identity=path if shown == path else quote(os.fsencode(path)),
-            etag=etag_of(found),
-            path=shown,
-            size=found.st_size,
-            modified=_moment(found.st_mtime),
-            fingerprint=_fingerprint(found),
-            unavailable=None if shown == path else "its name is not valid UTF-8",
+            identity=path if readable_path == path else quote(os.fsencode(path)),
+            etag=etag_of(status),
+            path=readable_path,
+            size=status.st_size,
+            modified=_moment(status.st_mtime),
+            fingerprint=_fingerprint(status),
+            unavailable=None if readable_path == path else "its name is not valid UTF-8",
         )
 
     @asynccontextmanager
@@ -148,13 +148,13 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def etag_of(found: os.stat_result) -> str:
+def etag_of(status: os.stat_result) -> str:
     """The etag of a file: it also changes with its permissions."""
-    return f"{_fingerprint(found)}-{found.st_ctime_ns}"
+    return f"{_fingerprint(status)}-{status.st_ctime_ns}"
 
 
-def _fingerprint(found: os.stat_result) -> str:
-    return f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+def _fingerprint(status: os.stat_result) -> str:
+    return f"{status.st_dev}-{status.st_ino}-{status.st_size}-{status.st_mtime_ns}"
 
 
 def _moment(seconds: float) -> datetime | None:
@@ -167,16 +167,16 @@ def _moment(seconds: float) -> datetime | None:
 
 def allowed_folder(path: str, allowed: Sequence[str]) -> Path:
     """The folder itself, links resolved. Raises SourceMisplaced unless it is inside one that is allowed."""
-    asked = Path(path)
+    folder = Path(path)
     if not allowed:
         raise SourceMisplaced(
             "No folder of the server may be a source; the operator can allow some in PLATFORM_SOURCE_FOLDERS"
         )
     try:
-        place = asked.resolve()
+        place = folder.resolve()
     except (ValueError, OSError, RuntimeError):  # no path at all, or links in a circle
         raise SourceMisplaced("This is not the path of a folder") from None
-    if not asked.is_absolute() or not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
+    if not folder.is_absolute() or not any(place.is_relative_to(Path(one).resolve()) for one in allowed):
         raise SourceMisplaced(
             "This folder may not be a source; the operator can allow it in PLATFORM_SOURCE_FOLDERS"
         )

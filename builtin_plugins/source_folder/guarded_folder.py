@@ -71,13 +71,13 @@ class GuardedFolderSource(FolderSource):
 
     def _grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
         reading = self._reading = self._reading or _Reading(self._root, self._names)
-        found = {}
+        grants = {}
         for item in items:
             with suppress(OSError, RuntimeError, ValueError):  # then nobody may read it
-                found[item.identity] = reading.grant(reading.rules.readers_of(item.identity))
-        if len(items) > _FEW and not found:
+                grants[item.identity] = reading.grant(reading.rules.readers_of(item.identity))
+        if len(items) > _FEW and not grants:
             raise SourceUnreachable("None of the files can be found")
-        return found
+        return grants
 
 
 def _by_name(entries: Sequence[Entry]) -> Sequence[Entry]:

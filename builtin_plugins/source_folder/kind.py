@@ -47,8 +47,8 @@ async def watch(setup: SourceSetup) -> AsyncGenerator[None]:
             yield
 
 
-def _settings(given: BaseModel) -> FolderSettings:
-    return FolderSettings.model_validate(given.model_dump())
+def _settings(settings: BaseModel) -> FolderSettings:
+    return FolderSettings.model_validate(settings.model_dump())
 
 
 FOLDER: Final = SourceKind(

@@ -63,16 +63,16 @@ def remote_kind(place: Path, mounts: str | None = None) -> str | None:
             mounts = _MOUNTS.read_text(errors="surrogateescape")
         except OSError:
             return None
-    holder, found = Path("/"), None
+    holder, holder_kind = Path("/"), None
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
-        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), left.split(" ")[4]))
+        point = Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), left.split(" ")[4]))
         kind = right.split()[0]
         if point.is_relative_to(place) and point != place and kind.startswith(_REMOTE):
             return kind
         if place.is_relative_to(point) and point.is_relative_to(holder):
-            holder, found = point, kind
-    return found if found is not None and found.startswith(_REMOTE) else None
+            holder, holder_kind = point, kind
+    return holder_kind if holder_kind is not None and holder_kind.startswith(_REMOTE) else None
 
 
 class _Notices:
@@ -129,8 +129,8 @@ class _Notices:
             is_first = False
 
     def _identity(self) -> tuple[int, int]:
-        found = self._place.stat()
-        return found.st_dev, found.st_ino
+        status = self._place.stat()
+        return status.st_dev, status.st_ino
 
     def _is_left_out(self, path: str) -> bool:
         place = Path(path)

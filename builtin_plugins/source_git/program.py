@@ -82,8 +82,8 @@ class Repository:
         """The commit of the branch at the server. Raises SourceFault."""
         listed = await self._call("ls-remote", "--quiet", "--", self._settings.url, self._name)
         for line in listed.decode(errors="replace").splitlines():
-            commit, _, found = line.partition("\t")
-            if found == self._name:
+            commit, _, name = line.partition("\t")
+            if name == self._name:
                 return commit
         raise SourceMisplaced("The repository has no such branch, or is empty")
 
@@ -182,22 +182,22 @@ async def _permitted(platform: Platform, host: str, port: int) -> str:
     """An address of the host that calls may reach. Raises SourceMisplaced, SourceUnreachable."""
     resolver = CheckedResolver(Destinations(allowed=split_list(platform.settings.outgoing_allowed)))
     try:
-        found = await resolver.resolve(host, port)
+        addresses = await resolver.resolve(host, port)
     except OutgoingError as error:
         raise SourceMisplaced(str(error)) from None
     except OSError:
         raise SourceUnreachable(f"{host} can't be found") from None
     finally:
         await resolver.close()
-    if not found:
+    if not addresses:
         raise SourceUnreachable(f"{host} can't be found")
-    address = found[0]["host"]
+    address = addresses[0]["host"]
     return f"[{address}]" if ":" in address else address
 
 
 def _check_local(path: str, allowed: Sequence[str]) -> None:
     """All places where git may look for the repository: a link or a file there may name another one."""
-    places = [Path(found) for found in (path, f"{path}/.git", f"{path}.git", f"{path}.git/.git")]
+    places = [Path(location) for location in (path, f"{path}/.git", f"{path}.git", f"{path}.git/.git")]
     try:
         resolved = [place.resolve() for place in places]
         roots = [Path(one).resolve() for one in allowed]

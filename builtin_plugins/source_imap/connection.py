@@ -171,8 +171,8 @@ class MailConnection:
 
     def can_idle(self) -> bool:
         """Whether the server says by itself that messages come and go."""
-        found = self._command(lambda server: _good(server.capability()))
-        return b"IDLE" in b" ".join(line for line in found if line).upper().split()
+        capabilities = self._command(lambda server: _good(server.capability()))
+        return b"IDLE" in b" ".join(line for line in capabilities if line).upper().split()
 
     def idle(self) -> bool:
         """Wait until something changes in the open folder, and return True; for some minutes at most."""
@@ -211,28 +211,28 @@ class MailConnection:
 
     def numbers(self) -> set[int]:
         """The UIDs of the messages in the open folder that are not marked as deleted."""
-        found = self._command(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
-        if found == [None] and not self._is_empty:
+        lines = self._command(lambda server: _good(server.uid("SEARCH", "UNDELETED")))
+        if lines == [None] and not self._is_empty:
             raise ListingIncomplete("The mail server does not say which mails there are")
-        return {int(number) for line in found if line for number in line.split()}
+        return {int(number) for line in lines if line for number in line.split()}
 
     def messages(self, numbers: list[int]) -> list[MailMessage]:
         """Headers of messages in the open folder; those that are gone are left out."""
-        wanted = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
+        items = f"(UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
         uids = ",".join(map(str, numbers))
-        return self._command(lambda server: list(read_messages(_good(server.uid("FETCH", uids, wanted)))))
+        return self._command(lambda server: list(read_messages(_good(server.uid("FETCH", uids, items)))))
 
     def named(self, message_id: str) -> list[MailMessage]:
         """Headers of messages in the open folder whose id holds this text."""
-        wanted = ("HEADER", "MESSAGE-ID", quoted(message_id))
-        found = self._command(lambda server: _good(server.uid("SEARCH", *wanted)))
-        numbers = [int(number) for line in found if line for number in line.split()]
+        criteria = ("HEADER", "MESSAGE-ID", quoted(message_id))
+        lines = self._command(lambda server: _good(server.uid("SEARCH", *criteria)))
+        numbers = [int(number) for line in lines if line for number in line.split()]
         return self.messages(numbers[:_MOST_NAMED]) if numbers else []
 
     def piece(self, uid: int, start: int, size: int) -> bytes | None:
         """`size` bytes of a message from `start` on; None if it is gone."""
-        wanted = f"(BODY.PEEK[]<{start}.{size}>)"
-        for entry in self._command(lambda server: _good(server.uid("FETCH", str(uid), wanted))):
+        section = f"(BODY.PEEK[]<{start}.{size}>)"
+        for entry in self._command(lambda server: _good(server.uid("FETCH", str(uid), section))):
             if isinstance(entry, tuple) and _CONTENT.search(entry[0]):
                 return bytes(entry[1])
         return None

@@ -17,10 +17,10 @@ _CLOSED: Final = frozenset({"\\noselect", "\\nonexistent"})
 def selected_folders(folders: Sequence[MailFolder], settings: ImapSettings) -> list[MailFolder]:
     """Those that the settings name, or all that are usual. Raises SourceMisplaced if one is not there."""
     open_ones = [one for one in folders if not one.flags & _CLOSED]
-    wanted = settings.folder_names
-    if not wanted:
+    names = settings.folder_names
+    if not names:
         return [one for one in open_ones if not one.flags & _LEFT_OUT]
-    missing = wanted - {one.name for one in open_ones}
+    missing = names - {one.name for one in open_ones}
     if missing:
         raise SourceMisplaced(f"The mailbox has no folder '{min(missing)}'")
-    return [one for one in open_ones if one.name in wanted]
+    return [one for one in open_ones if one.name in names]

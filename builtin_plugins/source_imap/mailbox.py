@@ -47,7 +47,7 @@ _LONGEST_NAME: Final = 120
 _LONGEST_HEADER: Final = 2_000
 _ID: Final = re.compile(r"<[^<>\s]+>")
 Answer = TypeVar("Answer")
-Known = dict[str, tuple[int, set[int]]]
+FolderStates = dict[str, tuple[int, set[int]]]
 """By folder, as the server spells it, its UIDVALIDITY and the UIDs of its messages."""
 
 
@@ -66,12 +66,12 @@ class MailboxSource:
 
     async def documents(self, since: str | None) -> Listing:
         """All messages, or what has come and gone since the last listing. Raises SourceFault."""
-        known, current = _known_of(since), Known()
+        previous, current = _states_of(since), FolderStates()
         folders = selected_folders(await self._ask(self._connection.folders), self._settings)
         threads = MailThreads(partial(self._look_up, folders), is_update=since is not None)
         for folder in folders:
             validity, numbers = await self._ask(partial(self._numbers, folder))
-            before, had = known.get(folder.quoted, (validity, set[int]()))
+            before, had = previous.get(folder.quoted, (validity, set[int]()))
             current[folder.quoted] = (validity, numbers)
             fresh = sorted(numbers - had if before == validity else numbers)
             for start in range(0, len(fresh), _BATCH):
@@ -82,7 +82,7 @@ class MailboxSource:
                     thread = await threads.thread_of(_links_of(headers))
                     yield self._item(folder, validity, message, headers, thread)
                 numbers.difference_update(set(batch) - {one.uid for one in messages})  # asked for again
-        for name, (validity, had) in known.items():
+        for name, (validity, had) in previous.items():
             now, numbers = current.get(name, (validity, set[int]()))
             for uid in sorted(had - numbers if now == validity else had):
                 yield GoneItem(self._identity(name, validity, uid))
@@ -202,13 +202,13 @@ def _header(headers: Message, name: str) -> str:
     return " ".join(text.encode(errors="replace").decode().split())
 
 
-def _known_of(since: str | None) -> Known:
+def _states_of(since: str | None) -> FolderStates:
     rows = {} if since is None else json.loads(since)
     return {name: (validity, from_ranges(ranges)) for name, (validity, ranges) in rows.items()}
 
 
-def _cursor_of(known: Known) -> str:
-    return json.dumps({name: [validity, as_ranges(numbers)] for name, (validity, numbers) in known.items()})
+def _cursor_of(states: FolderStates) -> str:
+    return json.dumps({name: [validity, as_ranges(numbers)] for name, (validity, numbers) in states.items()})
 
 
 async def _permitted(platform: Platform, host: str, port: int) -> list[str]:
@@ -216,16 +216,16 @@ async def _permitted(platform: Platform, host: str, port: int) -> list[str]:
     destinations = Destinations(allowed=split_list(platform.settings.outgoing_allowed))
     resolver = CheckedResolver(destinations)
     try:
-        found = await resolver.resolve(host, port)
+        addresses = await resolver.resolve(host, port)
     except OutgoingError as error:
         raise SourceMisplaced(str(error)) from None
     except OSError:
         raise SourceUnreachable(f"{host} can't be found") from None
     finally:
         await resolver.close()
-    if not found:
+    if not addresses:
         raise SourceUnreachable(f"{host} can't be found")
-    return [one["host"] for one in found]
+    return [one["host"] for one in addresses]
 
 
 @asynccontextmanager

@@ -48,15 +48,15 @@ def read_folders(data: Sequence[Any]) -> list[MailFolder]:
         if entry in (None, b"", b")"):
             continue
         line = entry if isinstance(entry, bytes) else entry[0]
-        found = _LIST.match(line)
-        if found is None:
+        match = _LIST.match(line)
+        if match is None:
             raise ReplyBroken("a folder can't be read")
-        raw = found["name"] if isinstance(entry, bytes) else entry[1]  # a literal
+        raw = match["name"] if isinstance(entry, bytes) else entry[1]  # a literal
         name = _unquoted(raw)
         if _CONTROLS.search(name):  # it can't be asked for
             continue
-        flags = frozenset(found["flags"].decode(errors="replace").lower().split())
-        spelled = _spelled(name.decode(errors="replace"), found["delimiter"])
+        flags = frozenset(match["flags"].decode(errors="replace").lower().split())
+        spelled = _spelled(name.decode(errors="replace"), match["delimiter"])
         folders.append(MailFolder(quoted(name.decode("latin-1")), spelled, flags))
     if not folders:
         raise ReplyBroken("the server names no folder")

@@ -52,10 +52,10 @@ class MailThreads:
         path = list[str]()
         while above not in self._threads and above not in path and len(path) < _DEPTH:
             path.append(above)
-            found = await self._look_up(above) if may_ask else None
-            if found is None or not found.above:
+            message = await self._look_up(above) if may_ask else None
+            if message is None or not message.above:
                 break
-            above = found.above
+            above = message.above
         thread = self._threads.get(above, above)
         if may_ask:
             self._threads |= dict.fromkeys(path, thread)

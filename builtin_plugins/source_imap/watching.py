@@ -38,7 +38,7 @@ class _MailWait:
     def __init__(self, connection: MailConnection, settings: ImapSettings, password: str) -> None:
         self._connection, self._settings, self._password = connection, settings, password
         self._ended = threading.Event()
-        self._known: Mapping[str, str] | None = None
+        self._last_states: Mapping[str, str] | None = None
 
     def stop(self) -> None:
         """Let `next` fail."""
@@ -53,12 +53,12 @@ class _MailWait:
             folders = selected_folders(connection.folders(), self._settings)
             unmarked = 0
             if folders:
-                first = min(folders, key=lambda one: (one.name.upper() != "INBOX", one.name))
+                first = min(folders, key=lambda folder: (folder.name.upper() != "INBOX", folder.name))
                 connection.leave()
                 connection.enter(first.quoted)  # before the comparison: what comes after it is reported
                 unmarked = len(connection.numbers())
             now = {one.quoted: connection.state(one.quoted) for one in folders} | {"": str(unmarked)}
-            before, self._known = self._known, now
+            before, self._last_states = self._last_states, now
             if is_changed or now != before:
                 return
             if folders and connection.can_idle():

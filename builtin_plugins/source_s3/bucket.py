@@ -72,9 +72,9 @@ class S3Source:
         token, version, starts = None, None, set[object]()
         while True:
             page = await self._page(token, version)
-            for one in page.objects:
-                if not one.key.endswith("/"):  # stands for a folder
-                    yield self.item(one)
+            for entry in page.objects:
+                if not entry.key.endswith("/"):  # stands for a folder
+                    yield self.item(entry)
             token, version = page.next_token, page.next_version
             start = token or version
             if start is None:
@@ -99,19 +99,19 @@ class S3Source:
             except (OutgoingError, PageBroken) as error:
                 raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
 
-    def item(self, found: BucketObject) -> SourceItem:
+    def item(self, entry: BucketObject) -> SourceItem:
         """An object of a listing as an item."""
-        fingerprint = f"{found.etag} {found.size}" if _OF_CONTENT.fullmatch(found.etag) else None
+        fingerprint = f"{entry.etag} {entry.size}" if _OF_CONTENT.fullmatch(entry.etag) else None
         return SourceItem(
-            identity=found.key,
-            etag=f"{found.etag} {found.size}" if found.etag else f"{found.modified} {found.size}",
-            path=found.key.removeprefix(self._settings.prefix).lstrip("/") or found.key,
-            size=found.size,
-            modified=found.modified,
-            link=None if self._settings.access_key else str(self._addresses.content(found.key, None)),
-            details={"version": found.version} if found.version else {},
+            identity=entry.key,
+            etag=f"{entry.etag} {entry.size}" if entry.etag else f"{entry.modified} {entry.size}",
+            path=entry.key.removeprefix(self._settings.prefix).lstrip("/") or entry.key,
+            size=entry.size,
+            modified=entry.modified,
+            link=None if self._settings.access_key else str(self._addresses.content(entry.key, None)),
+            details={"version": entry.version} if entry.version else {},
             fingerprint=fingerprint,
-            unavailable=_ODD_NAME if {".", ".."} & set(found.key.split("/")) else None,
+            unavailable=_ODD_NAME if {".", ".."} & set(entry.key.split("/")) else None,
         )
 
     @asynccontextmanager
@@ -137,9 +137,9 @@ class GuardedS3Source(S3Source):
         self._readers = PrefixReaders(settings.readers, settings.groups)
         self._keys: set[str] | None = None
 
-    def item(self, found: BucketObject) -> SourceItem:
+    def item(self, entry: BucketObject) -> SourceItem:
         """The same with its readers."""
-        return replace(super().item(found), grant=self._readers.of(found.key))
+        return replace(super().item(entry), grant=self._readers.of(entry.key))
 
     async def rights_mark(self) -> str | None:
         """A digest of the settings: nothing else says who may read an object."""

@@ -47,9 +47,9 @@ def read_page(content: bytes, *, versions: bool) -> BucketPage:
     is_encoded = _text(root, "EncodingType") == "url"
     entries = _children(root, "Version" if versions else "Contents")
     objects = [
-        _object(one, is_encoded=is_encoded)
-        for one in entries
-        if not versions or _text(one, "IsLatest") == "true"
+        _object(entry, is_encoded=is_encoded)
+        for entry in entries
+        if not versions or _text(entry, "IsLatest") == "true"
     ]
     truncated = _text(root, "IsTruncated")
     if truncated not in ("true", "false"):

@@ -52,32 +52,32 @@ class PrefixReaders:
 
     def mark(self) -> str:
         """A text that differs after every change."""
-        said = [
+        grants = [
             [name, grant.everybody, sorted(grant.people), sorted(grant.groups)]
             for table in (self._grants, self._members)
             for name, grant in sorted(table.items())
         ]
-        return hashlib.sha256(json.dumps([len(self._grants), said]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([len(self._grants), grants]).encode()).hexdigest()
 
 
 def _lines(lines: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Both sides of each line, and the line."""
-    seen = set[str]()
+    left_sides = set[str]()
     for line in lines:
         left, sign, right = line.rpartition("=")
         if not sign:
             raise ValueError(f"'{line}' has no '='")
-        if left.strip() in seen:
+        if left.strip() in left_sides:
             raise ValueError(f"'{left.strip()}' is there twice")
-        seen.add(left.strip())
+        left_sides.add(left.strip())
         yield left.strip(), right, line
 
 
 def _grant(names: str, line: str) -> SourceGrant:
-    wanted = [one.strip() for one in names.split(",") if one.strip()]
-    people = tuple(one for one in wanted if _ADDRESS.fullmatch(one))
-    groups = tuple(one.removeprefix(_GROUP) for one in wanted if one.startswith(_GROUP))
+    readers = [one.strip() for one in names.split(",") if one.strip()]
+    people = tuple(one for one in readers if _ADDRESS.fullmatch(one))
+    groups = tuple(one.removeprefix(_GROUP) for one in readers if one.startswith(_GROUP))
     wrong = [one for one in groups if not _GROUP_NAME.fullmatch(one)]
-    if wrong or len(people) + len(groups) + wanted.count(_EVERYBODY) != len(wanted):
+    if wrong or len(people) + len(groups) + readers.count(_EVERYBODY) != len(readers):
         raise ValueError(f"'{line}': expected e-mail addresses, @group or * after '='")
-    return SourceGrant(people, groups, _EVERYBODY in wanted)
+    return SourceGrant(people, groups, _EVERYBODY in readers)

@@ -51,8 +51,8 @@ class GraphItem:
     def parent(self) -> str | None:
         """The id of the folder in which it is."""
         reference = self.about.get("parentReference")
-        found = reference.get("id") if isinstance(reference, dict) else None
-        return str(found) if found else None
+        parent_id = reference.get("id") if isinstance(reference, dict) else None
+        return str(parent_id) if parent_id else None
 
     @property
     def part(self) -> str:
@@ -146,14 +146,16 @@ class GraphApi:
         path = f":{site.raw_path}" if site.raw_path.strip("/") else ""
         number = await self._id_of("Site", f"sites/{site.host}{path}")
         route = self._route(f"sites/{quote(number, safe=',')}/drives", {"$select": "id,name"})
-        found = {str(one["id"]): str(one.get("name") or one["id"]) for one in await self.all_of(route)}
+        names_by_id = {str(one["id"]): str(one.get("name") or one["id"]) for one in await self.all_of(route)}
         library = self._settings.library
-        wanted = [
-            GraphDrive(one, "" if library else name) for one, name in found.items() if library in ("", name)
+        libraries = [
+            GraphDrive(drive_id, "" if library else name)
+            for drive_id, name in names_by_id.items()
+            if library in ("", name)
         ]
-        if not wanted:
+        if not libraries:
             raise SourceMisplaced("Library: there is none, or the application may not see it")
-        return wanted
+        return libraries
 
     async def _id_of(self, field: str, path: str) -> str:
         answer = await self.api.read(self._route(path, {"$select": "id"}))
@@ -176,11 +178,11 @@ class GraphApi:
         first = self._route(f"drives/{quote(drive.id)}/root/delta", {"$select": _ITEM})
         url = first if link is None else self._own(link)
         items = dict[str, GraphItem]()
-        async for one in entries_of(self.api, url, "value", following):
-            if not one.get("id"):
+        async for entry in entries_of(self.api, url, "value", following):
+            if not entry.get("id"):
                 raise ListingIncomplete("Microsoft lists an item without an id")
-            items.pop(str(one["id"]), None)  # the last time that it is named counts
-            items[str(one["id"])] = GraphItem(drive, str(one["id"]), one)
+            items.pop(str(entry["id"]), None)  # the last time that it is named counts
+            items[str(entry["id"])] = GraphItem(drive, str(entry["id"]), entry)
         if not last.get(_DELTA):
             raise ListingIncomplete("Microsoft's list breaks off")
         return list(items.values()), str(last[_DELTA])
@@ -230,23 +232,23 @@ class GraphApi:
 
     async def people(self, ids: Sequence[str]) -> list[Mapping[str, Any]]:
         """Who these are, as far as they are there. Raises RouteRefused, SourceFault."""
-        found = list[Mapping[str, Any]]()
+        people = list[Mapping[str, Any]]()
         for start in range(0, len(ids), _AT_ONCE):
             body = {"ids": list(ids[start : start + _AT_ONCE]), "types": ["user"]}
             url = self._route("directoryObjects/getByIds", {"$select": _USER})
             answer = await self.api.read(url, method="POST", body=body)
             if not isinstance(answer, dict) or not isinstance(answer.get("value"), list):
                 raise ListingIncomplete("Microsoft's list of people is not understood")
-            found += answer["value"]
-        return found
+            people += answer["value"]
+        return people
 
 
 def folder_path(item: GraphItem) -> str | None:
     """The folder in which an item is, from the drive on; None if the answer does not say it."""
     reference = item.about.get("parentReference")
     path = reference.get("path") if isinstance(reference, dict) else None
-    _, found, rest = str(path or "").partition("root:")
-    return unquote(rest).strip("/") if found else None
+    _, root, rest = str(path or "").partition("root:")
+    return unquote(rest).strip("/") if root else None
 
 
 def _batched(answer: Mapping[str, Any]) -> BatchedAnswer:

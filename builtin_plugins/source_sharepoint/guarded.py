@@ -60,9 +60,9 @@ class GuardedLibraries(WholeReading, LibrarySource):
 
         Those who may no longer sign in read nothing.
         """
-        known = [one for one in ids if re.fullmatch(_ID, one, re.IGNORECASE)]
+        valid_ids = [one for one in ids if re.fullmatch(_ID, one, re.IGNORECASE)]
         try:
-            users = await self.api.people(known) if known else []
+            users = await self.api.people(valid_ids) if valid_ids else []
         except RouteRefused:
             return
         people = {str(one["id"]): one for one in users if one.get("id")}
@@ -86,13 +86,13 @@ def _grant(
 ) -> SourceGrant:
     """Links give only the people they name; whoever has another one is a group that the table explains."""
     people, groups = set[str](), set[str]()
-    for one in permissions:
-        if _is_over(one) or not roles.intersection(one.get("roles") or ()):
+    for permission in permissions:
+        if _is_over(permission) or not roles.intersection(permission.get("roles") or ()):
             continue
-        link = one.get("link")
+        link = permission.get("link")
         if isinstance(link, dict) and link.get("scope") in ("anonymous", "organization"):
             groups.add(f"link {link['scope']}")
-        for kind, number, name in _identities(one):
+        for kind, number, name in _identities(permission):
             if kind == "user":
                 people.add(number)
                 reading.people.setdefault(number, SourcePerson(number, name))
@@ -107,10 +107,10 @@ def _grant(
 def _identities(permission: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Kind (user, group of the directory, other group), id and name of whom a permission names."""
     named = permission.get("grantedToIdentitiesV2")
-    for one in [permission.get("grantedToV2"), *(named if isinstance(named, list) else [])]:
-        found = _identity(one) if isinstance(one, dict) else None
-        if found is not None:
-            yield found
+    for identity in [permission.get("grantedToV2"), *(named if isinstance(named, list) else [])]:
+        parts = _identity(identity) if isinstance(identity, dict) else None
+        if parts is not None:
+            yield parts
 
 
 def _identity(named: Mapping[str, Any]) -> tuple[str, str, str] | None:

@@ -36,8 +36,8 @@ class LibrarySource:
         changed = await self._changed(drives, {} if since is None else json.loads(since))
         if changed is not None:
             changes, links = changed
-            for one in changes:
-                yield one
+            for change in changes:
+                yield change
             yield ListingEnd(json.dumps(links), only_changes=True)
             return
         fresh = dict[str, str]()

@@ -41,8 +41,10 @@ class SiteAddresses:
                 return None
         except ValueError:  # malformed
             return None
-        kept = [(name, value) for name, value in url.query.items() if not name.lower().startswith(_TRACKING)]
-        url = url.with_fragment(None).with_query(kept or None)
+        parameters = [
+            (name, value) for name, value in url.query.items() if not name.lower().startswith(_TRACKING)
+        ]
+        url = url.with_fragment(None).with_query(parameters or None)
         path = unquote(url.raw_path)
         if ".." in path.split("/") or not path.startswith(self._above) or len(str(url)) > _LONGEST:
             return None

@@ -54,16 +54,16 @@ class SiteWalk:
         settings: WebSettings,
         rules: SiteRules,
         visitor: SiteVisitor,
-        known: dict[str, PageRecord] | None,
+        previous: dict[str, PageRecord] | None,
     ) -> None:
         self._addresses = addresses
         self._settings = settings
         self._rules = rules
         self._visitor = visitor
-        self._known = known or {}
-        self._is_first = known is None
+        self._previous = previous or {}
+        self._is_first = previous is None
         self._waiting = deque[tuple[URL, int]]()
-        self._seen = set[str]()
+        self._urls = set[str]()
         self._listed = set[str]()
         self._aliases: dict[str, PageRecord] = {}
         self._records: dict[str, PageRecord] = {}
@@ -89,7 +89,7 @@ class SiteWalk:
             if record.canonical not in self._listed:
                 yield self._item(URL(address, encoded=True), record)
         if self._is_doubtful:
-            for address, record in self._known.items():
+            for address, record in self._previous.items():
                 if record.digest and address not in self._listed:
                     yield GoneItem(address)
         cursor = await asyncio.to_thread(as_cursor, self._records)
@@ -98,12 +98,12 @@ class SiteWalk:
     async def _begin(self, *, has_sitemap: bool) -> AsyncGenerator[SourceItem, None]:
         """The page at which the site begins. Without it, there is nothing but what sitemaps name."""
         start = self._addresses.start
-        self._seen.add(str(start))
+        self._urls.add(str(start))
         if not self._rules.allow(start):
             if not has_sitemap:
                 raise SourceMisplaced("The site's robots.txt asks not to read this address")
             return
-        visit = await self._visitor.visit(start, self._known.get(str(start)))
+        visit = await self._visitor.visit(start, self._previous.get(str(start)))
         if isinstance(visit, PageFault):
             raise SourceUnreachable(f"The beginning of the site can't be read: {visit.reason}")
         if isinstance(visit, PageGone) and not has_sitemap:
@@ -120,7 +120,7 @@ class SiteWalk:
                 yield item
 
     async def _take(self, url: URL, depth: int) -> SourceItem | None:
-        visit = await self._visitor.visit(url, self._known.get(str(url)))
+        visit = await self._visitor.visit(url, self._previous.get(str(url)))
         if isinstance(visit, PageFault):
             return self._fault(url, depth, visit)
         self._faults = 0
@@ -134,15 +134,15 @@ class SiteWalk:
 
     def _fault(self, url: URL, depth: int, fault: PageFault) -> SourceItem | None:
         """A page that was read before stays as it was: nothing is deleted because of an error."""
-        known, address = self._known.get(str(url)), str(url)
+        previous, address = self._previous.get(str(url)), str(url)
         if fault.is_lasting:
             return self._unavailable(url, fault.reason)
         self._faults += 1
         if self._faults >= _MOST_FAULTS:
             raise SourceUnreachable(f"The site does not answer properly: {fault.reason}")
-        if known is not None and known.digest:
-            return self._note(url, depth, known)
-        if known is None and not self._is_first:
+        if previous is not None and previous.digest:
+            return self._note(url, depth, previous)
+        if previous is None and not self._is_first:
             return self._unavailable(url, fault.reason)
         self._is_doubtful = True  # it may have been read before the records were lost
         self._records[address] = PageRecord("", 0, "", is_listed=False)
@@ -164,10 +164,10 @@ class SiteWalk:
         return self._item(url, record)
 
     def _add(self, url: URL, depth: int) -> None:
-        if str(url) in self._seen or not self._rules.allow(url):
+        if str(url) in self._urls or not self._rules.allow(url):
             return
-        self._seen.add(str(url))
-        if len(self._seen) > self._settings.pages + 1:  # the beginning may be no page
+        self._urls.add(str(url))
+        if len(self._urls) > self._settings.pages + 1:  # the beginning may be no page
             raise SourceMisplaced(
                 f"The site has more than {self._settings.pages:,} pages; narrow the address or the depth "
                 "down, or allow more pages"
@@ -196,7 +196,7 @@ class SiteWalk:
         """Add what sitemaps name; whether there is one."""
         start = self._addresses.start
         named = _well_formed(self._rules.sitemaps()) or [start.with_path("/sitemap.xml")]
-        waiting, seen, has_any = deque(named), set(named), False
+        waiting, addresses, has_any = deque(named), set(named), False
         while waiting:
             url = waiting.popleft()
             content = await self._sitemap(url) if url.origin() == start.origin() else None
@@ -208,10 +208,10 @@ class SiteWalk:
                 raise ListingIncomplete(f"The sitemap {url.path} can't be read: {error}") from None
             has_any = True
             await asyncio.to_thread(self._add_all, url, sitemap.pages)  # robots.txt may be long
-            fresh = [place for place in _well_formed(sitemap.sitemaps) if place not in seen]
-            seen.update(fresh)
+            fresh = [place for place in _well_formed(sitemap.sitemaps) if place not in addresses]
+            addresses.update(fresh)
             waiting.extend(fresh)
-            if len(seen) > _MOST_SITEMAPS:
+            if len(addresses) > _MOST_SITEMAPS:
                 raise SourceMisplaced(f"The site has more than {_MOST_SITEMAPS:,} sitemaps")
         return has_any
 
@@ -250,8 +250,8 @@ class SiteSource:
         """All pages; only what has changed is sent. Raises SourceFault."""
         rules = await read_rules(self._client, self._addresses.start)
         self._visitor.pause = max(rules.pause(), self._settings.pause_seconds)
-        known = None if since is None else await asyncio.to_thread(from_cursor, since)
-        walk = SiteWalk(self._addresses, self._settings, rules, self._visitor, known)
+        previous = None if since is None else await asyncio.to_thread(from_cursor, since)
+        walk = SiteWalk(self._addresses, self._settings, rules, self._visitor, previous)
         async with aclosing(walk.items()) as items:
             async for item in items:
                 yield item
@@ -259,9 +259,9 @@ class SiteSource:
     @asynccontextmanager
     async def content(self, item: SourceItem) -> AsyncIterator[AsyncIterator[bytes]]:
         """A page as it was listed; if that was in another process, as it is now. Raises ItemFault."""
-        kept = self._visitor.kept(item.etag)
+        file = self._visitor.content_file(item.etag)
         try:
-            whole = await asyncio.to_thread(kept.read_bytes)
+            whole = await asyncio.to_thread(file.read_bytes)
         except FileNotFoundError:
             pass
         else:
@@ -277,12 +277,12 @@ class SiteSource:
 
 def _well_formed(places: Iterable[str]) -> list[URL]:
     """The addresses of servers among these."""
-    found = list[URL]()
+    urls = list[URL]()
     for place in places:
         with suppress(ValueError):
             url = URL(place)
-            found += [url] if url.scheme in ("http", "https") and url.host else []
-    return found
+            urls += [url] if url.scheme in ("http", "https") and url.host else []
+    return urls
 
 
 async def _one_piece(whole: bytes) -> AsyncIterator[bytes]:

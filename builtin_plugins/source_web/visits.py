@@ -87,24 +87,24 @@ class SiteVisitor:
             self._client, "GET", url, limits or self._limits, headers, is_one_of_many=limits is None
         )
 
-    def kept(self, digest: str) -> Path:
+    def content_file(self, digest: str) -> Path:
         """Where a content is kept, if it was sent since this was opened and there was room for it."""
         return self._contents / digest
 
-    async def visit(self, url: URL, known: PageRecord | None) -> Visit:
+    async def visit(self, url: URL, previous: PageRecord | None) -> Visit:
         """A page; as it is known, if it has not changed. Raises SourceThrottled, SourceMisplaced."""
         try:
-            async with await self.get(url, _conditions(known)) as reply:
-                return await self._read(url, known, reply)
+            async with await self.get(url, _conditions(previous)) as reply:
+                return await self._read(url, previous, reply)
         except AnswerTooLarge:
             return PageFault("it is larger than the largest page that is read", is_lasting=True)
         except (SourceUnreachable, OutgoingError) as error:
             return PageFault(str(error))
 
-    async def _read(self, url: URL, known: PageRecord | None, reply: OutgoingReply) -> Visit:
+    async def _read(self, url: URL, previous: PageRecord | None, reply: OutgoingReply) -> Visit:
         status, headers = reply.status, reply.headers
-        if status == 304 and known is not None:
-            return known
+        if status == 304 and previous is not None:
+            return previous
         if status in ABSENT:
             return PageGone()
         if 300 <= status < 400 and hdrs.LOCATION in headers:
@@ -123,7 +123,7 @@ class SiteVisitor:
         digest = hashlib.sha256(content).hexdigest()
         if len(content) <= self._room:
             self._room -= len(content)
-            await asyncio.to_thread(self.kept(digest).write_bytes, content)
+            await asyncio.to_thread(self.content_file(digest).write_bytes, content)
         is_page = media_type in _HTML
         signs = await asyncio.to_thread(read_page, content, charset) if is_page else PageSigns()
         obey(headers.get("X-Robots-Tag", ""), signs)
@@ -142,13 +142,13 @@ class SiteVisitor:
         )
 
 
-def _conditions(known: PageRecord | None) -> dict[str, str]:
+def _conditions(previous: PageRecord | None) -> dict[str, str]:
     """A date alone says less: it is sent only where there is no tag."""
-    if known is None or not known.digest:
+    if previous is None or not previous.digest:
         return {}
-    if known.etag:
-        return {hdrs.IF_NONE_MATCH: known.etag}
-    return {hdrs.IF_MODIFIED_SINCE: known.modified} if known.modified else {}
+    if previous.etag:
+        return {hdrs.IF_NONE_MATCH: previous.etag}
+    return {hdrs.IF_MODIFIED_SINCE: previous.modified} if previous.modified else {}
 
 
 def _charset(parameters: str) -> str | None:

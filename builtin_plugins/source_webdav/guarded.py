@@ -38,10 +38,10 @@ class SharedSource(WebdavSource):
         """All files below the folder. Raises SourceFault."""
         paths = dict[str, str]()
         async with aclosing(super().documents(since)) as listing:
-            async for one in listing:
-                if isinstance(one, SourceItem):
-                    paths[one.identity] = one.path
-                yield one
+            async for item in listing:
+                if isinstance(item, SourceItem):
+                    paths[item.identity] = item.path
+                yield item
         self._paths = paths
 
     async def rights_mark(self) -> str | None:

@@ -82,10 +82,10 @@ def _member(response: Any) -> DavMember | None:
     status = _status(response.findtext(f"{_DAV}status"))
     if status == 507:
         raise ListingBroken("it lists only a part of a folder, as that holds too much")
-    found = [one for one in response.findall(f"{_DAV}propstat") if _is_good(one)]
-    if not href or status >= 400 or not found:
+    propstats = [one for one in response.findall(f"{_DAV}propstat") if _is_good(one)]
+    if not href or status >= 400 or not propstats:
         return None
-    properties = found[0].find(f"{_DAV}prop")
+    properties = propstats[0].find(f"{_DAV}prop")
     if properties is None:
         return None
     return DavMember(
@@ -119,7 +119,7 @@ def _number(text: str | None) -> int | None:
 
 def _moment(text: str | None) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text) if text else None
+        moment = parsedate_to_datetime(text) if text else None
     except (ValueError, TypeError):
         return None
-    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

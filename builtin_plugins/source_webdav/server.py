@@ -47,19 +47,19 @@ class WebdavSource:
 
     async def documents(self, since: str | None) -> Listing:
         """All files below the folder. Raises SourceFault."""
-        waiting, known = [(self._root, 0)], {self._above}
+        waiting, paths = [(self._root, 0)], {self._above}
         while waiting:
             folder, depth = waiting.pop()
             async with aclosing(self._members(folder, is_root=depth == 0)) as members:
                 async for member in members:
                     path = self._path_of(folder, member)
-                    if path is None or path in known:
+                    if path is None or path in paths:
                         continue
                     if not member.is_folder:
                         yield self._item(path.removeprefix(self._above), member)
                     elif depth < _DEPTH:
-                        known.add(path)
-                        if len(known) > _FOLDERS:
+                        paths.add(path)
+                        if len(paths) > _FOLDERS:
                             raise SourceMisplaced(f"The folder has more than {_FOLDERS:,} folders below it")
                         waiting.append((self._url_of(path.removeprefix(self._above)), depth + 1))
         yield ListingEnd()
@@ -86,13 +86,13 @@ class WebdavSource:
         async with await self._call("PROPFIND", self._root, _LISTING, headers, PROPFIND) as reply:
             _check_listing(reply)
             try:
-                found = [one.etag for one in reader.feed(await reply.read()) if one.is_folder]
+                etags = [one.etag for one in reader.feed(await reply.read()) if one.is_folder]
                 reader.close()
             except (OutgoingError, ListingBroken) as error:
                 raise ListingIncomplete(f"The server's answer is not whole: {error}") from None
-        if len(found) != 1 or found[0] is None:
+        if len(etags) != 1 or etags[0] is None:
             raise ListingIncomplete("The server does not say which version the folder is of")
-        return found[0]
+        return etags[0]
 
     def _path_of(self, folder: URL, member: DavMember) -> str | None:
         """Its path on the server, folders with a slash at the end; None if it is not below the source."""

@@ -50,9 +50,9 @@ class CloudPlace:
     @classmethod
     def of(cls, root: URL) -> Self:
         """That of a WebDAV address. Raises SourceMisplaced if it is none of a Nextcloud."""
-        server, found, rest = root.path.partition(_FILES)
+        server, marker, rest = root.path.partition(_FILES)
         user, _, folder = rest.partition("/")
-        if not found or not user:
+        if not marker or not user:
             raise SourceMisplaced("Shares are read only of https://host/remote.php/dav/files/USER/folder")
         return cls(
             root.origin() / server.strip("/") if server.strip("/") else root.origin(),
@@ -90,9 +90,9 @@ class CloudShares:
     def __init__(self, place: CloudPlace, shares: Sequence[CloudShare], now: datetime) -> None:
         self._place = place
         self._by_path: dict[PurePosixPath, list[CloudShare]] = {}
-        for one in shares:
-            if one.counts(now):
-                self._by_path.setdefault(PurePosixPath("/", one.path), []).append(one)
+        for share in shares:
+            if share.counts(now):
+                self._by_path.setdefault(PurePosixPath("/", share.path), []).append(share)
 
     def of(self, path: str) -> SourceGrant:
         """Who may read a file below the source's folder: with a share that denies it, the user alone."""
@@ -118,13 +118,13 @@ class CloudShares:
 
     def mark(self, members: Mapping[str, Collection[str]], tag: str) -> str:
         """A text that differs after every change of these, of groups' members and of a tag."""
-        said = sorted(
-            [str(path), one.share_type, one.permissions, one.share_with or ""]
+        shares = sorted(
+            [str(path), share.share_type, share.permissions, share.share_with or ""]
             for path, some in self._by_path.items()
-            for one in some
+            for share in some
         )
         groups = sorted([name, sorted(people)] for name, people in members.items())
-        return hashlib.sha256(json.dumps([said, groups, tag]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([shares, groups, tag]).encode()).hexdigest()
 
 
 class CloudApi:

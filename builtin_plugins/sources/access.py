@@ -29,22 +29,22 @@ class SourceSight:
     @property
     def bases(self) -> Select[str]:
         """The ids of the visible knowledge bases. Raises DocumentsUnavailable."""
-        found = self._platform.hooks.ask_now(
+        query = self._platform.hooks.ask_now(
             rag.select_knowledge_bases, platform=self._platform, scope=self._scope
         )
-        if found is None:
+        if query is None:
             raise DocumentsUnavailable()
-        return found
+        return query
 
     @property
     def documents(self) -> Select[str]:
         """The ids of the documents that may be read. Raises DocumentsUnavailable."""
-        found = self._platform.hooks.ask_now(
+        query = self._platform.hooks.ask_now(
             rag.select_readable_documents, platform=self._platform, scope=self._scope
         )
-        if found is None:
+        if query is None:
             raise DocumentsUnavailable()
-        return found
+        return query
 
     def require_visible(self, session: Session, base: str) -> None:
         """Raise SourcedBaseNotFound unless the knowledge base is visible."""
@@ -69,13 +69,13 @@ class SourceSight:
         query: Any = select(SourceRecord).where(
             SourceRecord.id == source_id, SourceRecord.knowledge_base_id.in_(self.bases)
         )
-        found: SourceRecord | None = session.scalar(query.with_for_update() if to_change else query)
-        if found is None:
+        source_record: SourceRecord | None = session.scalar(query.with_for_update() if to_change else query)
+        if source_record is None:
             raise SourceNotFound()
-        self.require_owner(session, found.knowledge_base_id)
-        if to_change and found.leaving is not None:
+        self.require_owner(session, source_record.knowledge_base_id)
+        if to_change and source_record.leaving is not None:
             raise SourceLeaving()
-        return found
+        return source_record
 
 
 async def source_sight_of(caller: Caller) -> SourceSight:

@@ -73,7 +73,7 @@ async def _read_all(api: JsonApi, urls: Sequence[URL], send: Batch, most: int) -
 
 
 async def _read_batch(api: JsonApi, urls: Sequence[URL], send: Batch) -> Mapping[URL, Any]:
-    found, left = dict[URL, Any](), list(urls)
+    results, left = dict[URL, Any](), list(urls)
     for number in range(_TRIES):
         answers = await send(left)
         wait, again = 0.0, list[URL]()
@@ -82,15 +82,15 @@ async def _read_batch(api: JsonApi, urls: Sequence[URL], send: Batch) -> Mapping
                 raise ListingIncomplete("The server has not answered all requests of a batch")
             answer = answers[url]
             try:
-                found[url] = api.answer_of(answer.status, answer.body)
+                results[url] = api.answer_of(answer.status, answer.body)
             except SourceThrottled:
-                asked = seconds_to_wait(answer.retry_after) if answer.retry_after else 2.0**number
-                wait = max(wait, asked)
+                delay = seconds_to_wait(answer.retry_after) if answer.retry_after else 2.0**number
+                wait = max(wait, delay)
                 again.append(url)
             except (RouteAbsent, RouteRefused):
-                found[url] = None
+                results[url] = None
         if not again:
-            return found
+            return results
         if wait > _LONGEST_WAIT or number == _TRIES - 1:
             raise SourceThrottled(wait)
         await asyncio.sleep(wait)

@@ -112,14 +112,14 @@ class Mirror:
         listed: dict[str, SourceItem] = {}
         gone, end = set[str](), None
         async with aclosing(source.documents(self._cursor)) as listing:
-            async for one in listing:
+            async for entry in listing:
                 assert end is None, "something follows the end of the listing"
-                if isinstance(one, ListingEnd):
-                    end = one
-                elif isinstance(one, GoneItem):
-                    gone.add(one.identity)
+                if isinstance(entry, ListingEnd):
+                    end = entry
+                elif isinstance(entry, GoneItem):
+                    gone.add(entry.identity)
                 else:
-                    listed[one.identity] = one
+                    listed[entry.identity] = entry
         if end is None:
             raise ListingIncomplete("the listing has no end")
         if not end.only_changes:
@@ -134,14 +134,14 @@ class Mirror:
         self._cursor = end.cursor
 
     async def _take(self, source: DocumentSource, item: SourceItem) -> None:
-        known = self._items.get(item.identity)
-        if known is not None and known.etag == item.etag:
-            self.contents[item.path] = self.contents.pop(known.path)
+        previous = self._items.get(item.identity)
+        if previous is not None and previous.etag == item.etag:
+            self.contents[item.path] = self.contents.pop(previous.path)
         elif item.unavailable is None:
             content = await read_item(source, item)
             self.fetched.append(item.path)
-            if known is not None:
-                self.contents.pop(known.path, None)
+            if previous is not None:
+                self.contents.pop(previous.path, None)
             self.contents[item.path] = content
         if item.unavailable is None:
             self._items[item.identity] = item

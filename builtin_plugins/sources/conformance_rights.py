@@ -58,29 +58,29 @@ async def read_readers(world: GuardedWorld) -> dict[str, frozenset[str]]:
         source = cast("GuardedSource", opened)
         await source.rights_mark()
         directory = await source.directory()
-        items = [one async for one in source.documents(None) if isinstance(one, SourceItem)]
+        items = [item async for item in source.documents(None) if isinstance(item, SourceItem)]
         grants = await source.grants(items)
-        for one in items:
-            if one.grant is not None:
-                given = _readers(directory, one.grant)
-                asked = _readers(directory, grants.get(one.identity, SourceGrant()))
-                assert given == asked, f"the listing and the grant of {one.path} differ"
-        return {one.path: _readers(directory, grants.get(one.identity, SourceGrant())) for one in items}
+        for item in items:
+            if item.grant is not None:
+                listing_readers = _readers(directory, item.grant)
+                grant_readers = _readers(directory, grants.get(item.identity, SourceGrant()))
+                assert listing_readers == grant_readers, f"the listing and the grant of {item.path} differ"
+        return {item.path: _readers(directory, grants.get(item.identity, SourceGrant())) for item in items}
 
 
 def _readers(directory: SourceDirectory, grant: SourceGrant) -> frozenset[str]:
     if grant.everybody:
         return EVERYBODY
     groups = {one.id: one for one in directory.groups}
-    known = {one.id for one in directory.people}
-    people, seen, left = set(grant.people), set[str](), list(grant.groups)
+    person_ids = {one.id for one in directory.people}
+    people, visited_groups, left = set(grant.people), set[str](), list(grant.groups)
     while left:
-        one = left.pop()
-        if one in groups and one not in seen:
-            seen.add(one)
-            people |= set(groups[one].people)
-            left += groups[one].groups
-    return frozenset(people & known)
+        group_id = left.pop()
+        if group_id in groups and group_id not in visited_groups:
+            visited_groups.add(group_id)
+            people |= set(groups[group_id].people)
+            left += groups[group_id].groups
+    return frozenset(people & person_ids)
 
 
 @asynccontextmanager

@@ -126,16 +126,16 @@ class JsonApi:
         return self._fault(reply.status, *await reason_of(reply))
 
     def _fault(self, status: int, reason: str, text: str) -> SourceFault:
-        said = f"{self._name} answered {status}{f' ({text})' if text else ''}"
+        message = f"{self._name} answered {status}{f' ({text})' if text else ''}"
         if status == 403 and reason in self._busy:
             return SourceThrottled(30)
         if status == 401:
             return CredentialRefused(f"{self._name} refuses the credential; it may have expired")
         if status == 403:
-            return RouteRefused(said)
+            return RouteRefused(message)
         if status >= 500:
-            return SourceUnreachable(said)
-        return SourceMisplaced(said)
+            return SourceUnreachable(message)
+        return SourceMisplaced(message)
 
     @asynccontextmanager
     async def content(
@@ -251,22 +251,22 @@ async def entries_of(
     `may_lack`: the server leaves out an empty list. Raises RouteAbsent, SourceFault, and ListingIncomplete
     for an answer without entries, pages in a circle, or empty ones without an end.
     """
-    seen, page, empty = set[URL](), url, 0
+    visited, page, empty = set[URL](), url, 0
     while True:
-        seen.add(page)
+        visited.add(page)
         answer = await api.read(page) if first is None else first
         first = None
         if answer is None and page == url:
             raise RouteAbsent(f"There is nothing at {url.with_query(None)}")
         entries = answer.get(key, [] if may_lack else None) if isinstance(answer, dict) else None
-        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ListingIncomplete("A page of the answer is not understood, so nothing of it counts")
-        for one in entries:
-            yield one
+        for entry in entries:
+            yield entry
         after = following(page, answer)
         if after is None:
             return
         empty = 0 if entries else empty + 1
-        if after in seen or empty == _EMPTY_PAGES:
+        if after in visited or empty == _EMPTY_PAGES:
             raise ListingIncomplete("The server lists the same page again and again")
         page = after

@@ -45,18 +45,18 @@ class SourceKinds:
 
     def named(self, name: str) -> SourceKind:
         """The kind of a new source. Raises Unprocessable with the list of names."""
-        found = self.all.get(name)
-        if found is None:
+        kind = self.all.get(name)
+        if kind is None:
             message = f"must be one of {', '.join(self.all) or '(no kind of source is installed)'}"
             raise Unprocessable.field(("body", "kind"), message, name)
-        return found
+        return kind
 
     def of(self, name: str) -> SourceKind:
         """The kind of a source that there is. Raises KindUnavailable."""
-        found = self.all.get(name)
-        if found is None:
+        kind = self.all.get(name)
+        if kind is None:
             raise KindUnavailable(f"The plugin for sources of the kind '{name}' is not running")
-        return found
+        return kind
 
 
 SOURCE_KINDS: ResourceKey[SourceKinds] = ResourceKey("kinds of sources")
@@ -72,4 +72,4 @@ async def open_kinds(platform: Platform) -> AsyncIterator[SourceKinds]:
 
     declared = platform.hooks.ask_now(api.register_sources)
     # Third parties come last, so that none takes a built-in kind's name.
-    yield SourceKinds(sorted(declared, key=lambda one: not states.records[one[0]].built_in), in_service)
+    yield SourceKinds(sorted(declared, key=lambda entry: not states.records[entry[0]].built_in), in_service)

@@ -31,8 +31,8 @@ class RightsReading:
 
     def withdraw(self, people: Collection[str]) -> None:
         """Take people out of all grants and groups, such as those who may no longer sign in there."""
-        for one, grant in self.grants.items():
-            self.grants[one] = replace(grant, people=[it for it in grant.people if it not in people])
+        for identity, grant in self.grants.items():
+            self.grants[identity] = replace(grant, people=[it for it in grant.people if it not in people])
         self.members = {one: members.difference(people) for one, members in self.members.items()}
 
     def directory(self) -> SourceDirectory:
@@ -41,10 +41,10 @@ class RightsReading:
         groups = {group for grant in self.grants.values() for group in grant.groups} | self.members.keys()
         people = named.union(*self.members.values())
         return SourceDirectory(
-            [self.people.get(one) or SourcePerson(one) for one in sorted(people)],
+            [self.people.get(person) or SourcePerson(person) for person in sorted(people)],
             [
-                SourceGroup(one, self.names.get(one, one), sorted(self.members.get(one, ())))
-                for one in sorted(groups)
+                SourceGroup(group, self.names.get(group, group), sorted(self.members.get(group, ())))
+                for group in sorted(groups)
             ],
         )
 
@@ -76,14 +76,14 @@ class WholeReading(ABC):
 
     async def directory(self) -> SourceDirectory:
         """All whom the rights name. Raises SourceFault."""
-        return (await self._known()).directory()
+        return (await self._current_reading()).directory()
 
     async def grants(self, items: Sequence[SourceItem]) -> Mapping[str, SourceGrant]:
         """By the reading of the mark or of the directory. Raises SourceFault."""
-        known = (await self._known()).grants
-        return {one.identity: known[one.identity] for one in items if one.identity in known}
+        grants = (await self._current_reading()).grants
+        return {one.identity: grants[one.identity] for one in items if one.identity in grants}
 
-    async def _known(self) -> RightsReading:
+    async def _current_reading(self) -> RightsReading:
         if self._reading is None:
             self._reading = await self.read_rights()
         return self._reading

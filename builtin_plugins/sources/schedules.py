@@ -30,5 +30,5 @@ def next_run(platform: Platform, schedule: str | None, now: datetime) -> datetim
     from croniter import croniter
 
     zone = ZoneInfo(platform.settings.time_zone)
-    found: datetime = croniter(schedule, now.astimezone(zone)).get_next(datetime)
-    return found.astimezone(UTC)
+    moment: datetime = croniter(schedule, now.astimezone(zone)).get_next(datetime)
+    return moment.astimezone(UTC)

@@ -86,8 +86,8 @@ class VectorStoreConformance:
         aimed = await self.near(stores[0], 2.0, k=3)
         hits = await self.near(stores[0], 2.0, k=3, question=direction(1.0))
         assert [(h.point.id, h.cosine) for h in hits] == [(h.point.id, h.cosine) for h in aimed]
-        told = [math.cos(h.point.position / 10 - 1.0) for h in hits]
-        assert [h.asked for h in hits] in ([None] * 3, pytest.approx(told, abs=2e-3))
+        cosines = [math.cos(h.point.position / 10 - 1.0) for h in hits]
+        assert [h.asked for h in hits] in ([None] * 3, pytest.approx(cosines, abs=2e-3))
 
     async def test_hits_come_by_cosine_with_all_that_was_stored(
         self, database: Database, stores: Stores
@@ -145,8 +145,8 @@ class VectorStoreConformance:
             assert ([hit.point.id for hit in hits], hits[0].cosine) == (["one-2"], 0.0)
             assert 0.0 < hits[0].score <= 1.0
             assert hits[0].words == hits[0].score
-            for groups, found in ((["one"], 2), (["two"], 0), (None, 2)):
-                assert len(await store.search_words("earlier", WordQuery("thing", 10, groups))) == found
+            for groups, count in ((["one"], 2), (["two"], 0), (None, 2)):
+                assert len(await store.search_words("earlier", WordQuery("thing", 10, groups))) == count
             await database.write(store.remove_group, "earlier", "one")
             assert await store.staged("earlier", "one") == 0
             assert await other.search_words("earlier", WordQuery("thing", 10)) == []
@@ -196,13 +196,13 @@ class VectorStoreConformance:
         self, database: Database, stores: Stores
     ) -> None:
         """As they were stored, to a half-precision number, with their engine; past the end there are none."""
-        store, made = stores[0], [thing(number, angle=number / 10) for number in (3, 1, 2)]
-        await self.make(database, store, *made, thing(9, "two"))
-        found = await store.vectors(COLLECTION, "one", 2, 1)
-        assert found is not None and found.vectors.dtype == np.float32
+        store, things = stores[0], [thing(number, angle=number / 10) for number in (3, 1, 2)]
+        await self.make(database, store, *things, thing(9, "two"))
+        page = await store.vectors(COLLECTION, "one", 2, 1)
+        assert page is not None and page.vectors.dtype == np.float32
         expected = np.stack([direction(0.2), direction(0.3)])
-        assert np.allclose(found.vectors, expected, atol=1e-3)
-        assert found.engine == ENGINE
+        assert np.allclose(page.vectors, expected, atol=1e-3)
+        assert page.engine == ENGINE
         past = await store.vectors(COLLECTION, "one", 2, 3)
         assert past is not None and past.vectors.shape == (0, expected.shape[1])
         assert await store.vectors("unheard-of", "one", 2, 0) is None
@@ -306,21 +306,21 @@ class VectorStoreConformance:
         both = select(_literal("'one'")).union_all(select(_literal("'new'")))
         one, two = select(both.subquery()), select(_literal("'two'"))
 
-        async def found(groups: GroupQuery, **more: object) -> list[list[str]]:
+        async def search_stores(groups: GroupQuery, **more: object) -> list[list[str]]:
             return [sorted(ids(await self.near(store, 0.0, 10, groups=groups, **more))) for store in stores]
 
         first, second = select(_literal("1")), select(_literal("2"))
         searches: list[dict[str, object]] = [{}, {"text": "thing"}]
         for more in searches:
             for _ in range(2):
-                assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
-                assert await found(GroupQuery(two, "other key", first), **more) == [["two-2"]] * 2
-            assert await found(GroupQuery(two, "key", second), **more) == [["two-2"]] * 2
-            assert await found(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+                assert await search_stores(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
+                assert await search_stores(GroupQuery(two, "other key", first), **more) == [["two-2"]] * 2
+            assert await search_stores(GroupQuery(two, "key", second), **more) == [["two-2"]] * 2
+            assert await search_stores(GroupQuery(one, "key", first), **more) == [["one-1"]] * 2
         await self.make(database, stores[0], thing(3, "new"))
-        assert await found(GroupQuery(one, "key", first)) == [["new-3", "one-1"]] * 2
+        assert await search_stores(GroupQuery(one, "key", first)) == [["new-3", "one-1"]] * 2
         await database.write(stores[1].remove_group, COLLECTION, "one")
-        assert await found(GroupQuery(one, "key", first)) == [["new-3"]] * 2
+        assert await search_stores(GroupQuery(one, "key", first)) == [["new-3"]] * 2
 
     async def test_isolated_groups_are_scored_as_if_there_were_no_others(
         self, database: Database, stores: Stores

@@ -115,8 +115,8 @@ class DenseIndex:
             else:
                 parameters = _parameters(self._index, self._approximate, among)
                 scores, labels = self._index.search(vector, most, params=parameters)
-        found = labels[0] >= 0
-        return Ranking(labels[0][found], scores[0][found])
+        is_hit = labels[0] >= 0
+        return Ranking(labels[0][is_hit], scores[0][is_hit])
 
     def build_approximate(self) -> bool:
         """Train an approximate index on the stored vectors and answer from it.

@@ -99,8 +99,8 @@ class SegmentedDenseIndex:
         """
         self._write_recent()
         with self._lock.write():
-            for one in self._segments:
-                one.link_to(folder)
+            for segment in self._segments:
+                segment.link_to(folder)
 
     def begin_loading(self) -> None:
         """Until `end_loading`, added labels are new."""
@@ -177,12 +177,12 @@ class SegmentedDenseIndex:
             moved = np.setdiff1d(labels, touched)
             later = tuple(one for one in self._segments if one not in before)
             segment.forget(np.unique(touched))
-            for one in later:
-                one.forget(moved)
+            for later_segment in later:
+                later_segment.forget(moved)
             self._recent.remove(moved)
             self._segments = (segment, *later)
-        for one in before:
-            remove_segment(self._folder, one.name)
+        for old_segment in before:
+            remove_segment(self._folder, old_segment.name)
 
     def _write_recent(self) -> None:
         """Make a segment of what is in memory. Nobody may change the index meanwhile."""

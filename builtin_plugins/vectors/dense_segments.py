@@ -79,8 +79,8 @@ class VectorSegment:
             scores, nearest = self._search_lists(vector, most, places)
         else:
             scores, nearest = self._index.search(vector, most, params=self._parameters(places))
-        found = nearest[0] >= 0
-        return Ranking(self._labels[nearest[0][found]], scores[0][found])
+        is_hit = nearest[0] >= 0
+        return Ranking(self._labels[nearest[0][is_hit]], scores[0][is_hit])
 
     def content(self) -> tuple[Labels, npt.NDArray[np.float16]]:
         """Labels [n] and vectors [n, dimension] of what is there. Only of an exact one."""
@@ -110,8 +110,8 @@ class VectorSegment:
         order = None if self._ascending else self._order
         at = np.searchsorted(self._labels, labels, sorter=order).clip(max=self.size - 1)
         places: Labels = at if order is None else order[at]
-        found: Labels = places[(self._labels[places] == labels) & self._present[places]]
-        return found
+        present_places: Labels = places[(self._labels[places] == labels) & self._present[places]]
+        return present_places
 
     def _search_lists(self, vector: np.ndarray, k: int, places: Labels) -> tuple[Any, Any]:
         """Search those lists that have any of `places`, the nearest first, until enough are compared."""
@@ -121,12 +121,12 @@ class VectorSegment:
         near, lists = index.quantizer.search(vector, index.nlist)
         numbers = np.bincount(self._lists_of(places), minlength=index.nlist)[lists[0]]
         before = np.cumsum(numbers) - numbers
-        wanted = (before < COMPARED) | (np.arange(index.nlist) < index.nprobe)
-        read = np.flatnonzero(wanted & (numbers > 0))
+        is_searched = (before < COMPARED) | (np.arange(index.nlist) < index.nprobe)
+        read = np.flatnonzero(is_searched & (numbers > 0))
         parameters = faiss.SearchParametersIVF(sel=self._selector(faiss, places), nprobe=len(read))
         scores, nearest = np.empty((1, k), np.float32), np.empty((1, k), np.int64)
-        given = np.ascontiguousarray(lists[:, read]), np.ascontiguousarray(near[:, read])
-        pointers = [faiss.swig_ptr(one) for one in (vector, *given, scores, nearest)]
+        probes = np.ascontiguousarray(lists[:, read]), np.ascontiguousarray(near[:, read])
+        pointers = [faiss.swig_ptr(one) for one in (vector, *probes, scores, nearest)]
         index.search_preassigned_c(1, pointers[0], k, *pointers[1:], False, parameters)
         return scores, nearest
 

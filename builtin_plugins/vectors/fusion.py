@@ -80,7 +80,7 @@ def as_labels(labels: npt.ArrayLike) -> Labels:
     return np.ascontiguousarray(array, np.int64)
 
 
-def held(labels: Labels, among: Labels) -> npt.NDArray[np.bool_]:
+def is_among(labels: Labels, among: Labels) -> npt.NDArray[np.bool_]:
     """Which of a few `labels` [n] are in the many `among`, which need not be sorted: bool [n]."""
     import numpy as np
 
@@ -88,8 +88,8 @@ def held(labels: Labels, among: Labels) -> npt.NDArray[np.bool_]:
         return np.zeros(len(labels), np.bool_)
     ordered = among if bool((among[1:] >= among[:-1]).all()) else np.sort(among)
     at = np.searchsorted(ordered, labels).clip(max=len(ordered) - 1)
-    known: npt.NDArray[np.bool_] = ordered[at] == labels
-    return known
+    is_member: npt.NDArray[np.bool_] = ordered[at] == labels
+    return is_member
 
 
 MEANING_WEIGHT = 0.8

@@ -72,8 +72,8 @@ class GroupIndex:
 
         with self._guard:
             self._settle()
-            kept = ~np.isin(self._labels, as_labels(labels))
-            self._labels, self._owners = self._labels[kept], self._owners[kept]
+            remaining = ~np.isin(self._labels, as_labels(labels))
+            self._labels, self._owners = self._labels[remaining], self._owners[remaining]
             alive = np.unique(self._owners)
             if len(self._slots) > 2 * len(alive) + _FEWEST_DEAD:
                 names = list(self._slots)
@@ -129,8 +129,8 @@ def _as_json(element: _Collected, compiler: Any, **options: Any) -> str:
 def group_names(session: Session, query: GroupQuery) -> list[str]:
     """The names of the groups that a query finds."""
     (column,) = query.names.subquery("groups").c
-    found = session.scalar(select(_Collected(column)))
-    names: list[str] = json.loads(found or "[]")
+    names_json = session.scalar(select(_Collected(column)))
+    names: list[str] = json.loads(names_json or "[]")
     return names
 
 
@@ -140,25 +140,25 @@ class KeptSelections:
     def __init__(self, most: int = _MOST_KEPT) -> None:
         """`most` is how many labels are kept in all; the least recently used are dropped first."""
         self._guard = threading.Lock()
-        self._kept: OrderedDict[tuple[int, str], tuple[tuple[int, int], Labels]] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, str], tuple[tuple[int, int], Labels]] = OrderedDict()
         self._most = most
         self._count = 0
 
     def get(self, collection_id: int, key: str, state: tuple[int, int]) -> Labels | None:
         """What a query found in a state of the collection and of what the query reads; None if unknown."""
         with self._guard:
-            kept = self._kept.get((collection_id, key))
-            if kept is None or kept[0] != state:
+            entry = self._entries.get((collection_id, key))
+            if entry is None or entry[0] != state:
                 return None
-            self._kept.move_to_end((collection_id, key))
-            return kept[1]
+            self._entries.move_to_end((collection_id, key))
+            return entry[1]
 
     def put(self, collection_id: int, key: str, state: tuple[int, int], labels: Labels) -> None:
         """Keep what a query found in this state."""
         with self._guard:
-            before = self._kept.pop((collection_id, key), None)
+            before = self._entries.pop((collection_id, key), None)
             self._count += len(labels) - (0 if before is None else len(before[1]))
-            self._kept[collection_id, key] = (state, labels)
-            while self._count > self._most or len(self._kept) > _MOST_QUERIES:
-                _, (_, dropped) = self._kept.popitem(last=False)
+            self._entries[collection_id, key] = (state, labels)
+            while self._count > self._most or len(self._entries) > _MOST_QUERIES:
+                _, (_, dropped) = self._entries.popitem(last=False)
                 self._count -= len(dropped)

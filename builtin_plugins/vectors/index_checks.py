@@ -44,6 +44,6 @@ def indexes_built_before(
     Of these collections, and of dropped ones.
     """
     rows = session.execute(select(CollectionRecord.id, CollectionRecord.name)).all()
-    known = {row.id for row in rows if not row.name.startswith(DROPPED)}
+    existing = {row.id for row in rows if not row.name.startswith(DROPPED)}
     own = {row.id for row in rows if row.name in collections}
-    return IndexFolders(platform.settings.home).older_than(moment.timestamp(), own, known)
+    return IndexFolders(platform.settings.home).older_than(moment.timestamp(), own, existing)

@@ -76,9 +76,9 @@ class IndexFolders:
             yield
         except OSError as error:
             with self._guard:
-                known = action in self._faults
+                is_repeated = action in self._faults
                 self._faults[action] = f"can't {action} in {self._root}: {error.strerror or error}"
-            if not known:
+            if not is_repeated:
                 log.warning("%s", self._faults[action])
         else:
             with self._guard:
@@ -106,8 +106,10 @@ class IndexFolders:
     def saved(self, collection: int, kind: str) -> SavedIndex | None:
         """The latest saved index that says what it is; its files are not looked at."""
         read = [(folder, read_manifest(folder)) for folder, _ in self._saved(collection, kind)]
-        known = [SavedIndex(folder, manifest) for folder, manifest in read if manifest is not None]
-        return max(known, key=lambda one: (one.manifest.built_at, one.manifest.version), default=None)
+        candidates = [SavedIndex(folder, manifest) for folder, manifest in read if manifest is not None]
+        return max(
+            candidates, key=lambda index: (index.manifest.built_at, index.manifest.version), default=None
+        )
 
     def borrow(self, saved: SavedIndex) -> Path | None:
         """A working folder with a saved index; None if it is not whole or can't be linked."""
@@ -193,7 +195,7 @@ class IndexFolders:
             with suppress(OSError):
                 lock.unlink(missing_ok=True)
 
-    def older_than(self, moment: float, collections: set[int], known: set[int]) -> int:
+    def older_than(self, moment: float, collections: set[int], existing: set[int]) -> int:
         """How many indexes on this disk may hold what was deleted at `moment`: those built before.
 
         Also those that a killed process didn't finish, and those built later than now: the clock was set
@@ -209,9 +211,9 @@ class IndexFolders:
         for number in self.collections():
             built += [(number, at) for _, at in self._saved(number)]
             unfinished = (path.name.startswith(_UNFINISHED) for path in _entries(self._of(number)))
-            built += [(number, -1) for found in unfinished if found]
+            built += [(number, -1) for is_unfinished in unfinished if is_unfinished]
         return sum(
-            not moment * 1000 <= at <= now * 1000 and (number in collections or number not in known)
+            not moment * 1000 <= at <= now * 1000 and (number in collections or number not in existing)
             for number, at in built
         )
 
@@ -231,11 +233,11 @@ class IndexFolders:
 
     def size(self) -> int:
         """Bytes of what is saved."""
-        found = 0
+        size = 0
         for file in (self._root / "saved").rglob("*"):
             with suppress(OSError):
-                found += file.stat().st_size
-        return found
+                size += file.stat().st_size
+        return size
 
     def sweep(self) -> None:
         """Remove what killed processes have left."""

@@ -52,10 +52,10 @@ def read_manifest(folder: Path) -> IndexManifest | None:
     """The manifest in `folder`; None if it is missing, torn or of another format."""
     try:
         digest, _, text = (folder / FILE).read_text(encoding="utf-8").partition("\n")
-        found = IndexManifest.model_validate_json(text) if digest == _digest(text) else None
+        manifest = IndexManifest.model_validate_json(text) if digest == _digest(text) else None
     except (OSError, UnicodeDecodeError, ValidationError):
         return None
-    return found if found is not None and found.format == FORMAT else None
+    return manifest if manifest is not None and manifest.format == FORMAT else None
 
 
 def checksums(folder: Path) -> dict[str, tuple[int, int]]:
@@ -73,12 +73,12 @@ def is_whole(folder: Path, manifest: IndexManifest) -> bool:
 
 
 def _checksum(file: Path) -> int:
-    found = 0
+    checksum = 0
     with file.open("rb") as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         while block := stream.read(_BLOCK):
-            found = zlib.crc32(block, found)
-    return found
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _digest(text: str) -> str:

@@ -93,7 +93,7 @@ class IndexTidying:
     async def _look_at_kind(self, number: int, kind: str, state: _CollectionState) -> None:
         saved = await asyncio.to_thread(self._folders.saved, number, kind)
         loaded = self._owner.loaded().get(number)
-        own = None if loaded is None else loaded.kept[kind]
+        own = None if loaded is None else loaded.followers[kind]
         old = saved is not None and (
             saved.manifest.deleted > 0 or state.removed_since(saved.manifest.version)
         )
@@ -139,10 +139,10 @@ def _holds_deleted(own: Follower[Any], state: _CollectionState) -> bool:
 
 def _state(session: Session, number: int) -> _CollectionState | None:
     """The collection; None if it is gone."""
-    found = session.get(CollectionRecord, number)
-    if found is None or found.name.startswith(DROPPED):
+    record = session.get(CollectionRecord, number)
+    if record is None or record.name.startswith(DROPPED):
         return None
     removals = select(func.max(TombstoneRecord.version)).where(TombstoneRecord.collection_id == number)
     last = int(session.scalar(removals) or 0)
     tokens = session.scalars(select(SavedIndexRecord.token).where(SavedIndexRecord.collection_id == number))
-    return _CollectionState(found.name, found.floor, last, frozenset(tokens))
+    return _CollectionState(record.name, record.floor, last, frozenset(tokens))

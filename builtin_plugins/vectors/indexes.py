@@ -313,28 +313,28 @@ class CollectionIndexes:
             TEXT: lambda: _text_follower(folders),
             GROUPS: lambda: _group_follower(folders),
         }
-        self.kept: dict[str, Follower[Any]] = {kind: make() for kind, make in self._fresh.items()}
+        self.followers: dict[str, Follower[Any]] = {kind: make() for kind, make in self._fresh.items()}
         """By kind, the indexes that are kept in files."""
 
     @property
     def dense(self) -> Follower[VectorIndex]:
         """The index of vectors."""
-        return self.kept[DENSE]
+        return self.followers[DENSE]
 
     @property
     def text(self) -> Follower[TextIndex]:
         """The index of words."""
-        return self.kept[TEXT]
+        return self.followers[TEXT]
 
     @property
     def groups(self) -> Follower[PointGroups]:
         """The index of groups."""
-        return self.kept[GROUPS]
+        return self.followers[GROUPS]
 
     @property
     def filed(self) -> bool:
         """Whether an index has files."""
-        return any(index.filed for index in self.kept.values())
+        return any(index.filed for index in self.followers.values())
 
     def fresh(self, kind: str) -> Follower[Any]:
         """An empty index of a kind, to load or to build."""
@@ -431,8 +431,8 @@ def text_in_language(text: str, payload: Mapping[str, Any] | None) -> InLanguage
     """What is searched by words of a point's text and payload."""
     from builtin_plugins.vectors.text import InLanguage
 
-    given = payload or {}
-    return InLanguage(searched_text(text, given), given.get(LANGUAGE))
+    fields = payload or {}
+    return InLanguage(searched_text(text, fields), fields.get(LANGUAGE))
 
 
 def _in_languages(rows: list[Any]) -> list[InLanguage]:

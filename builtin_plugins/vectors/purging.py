@@ -25,14 +25,14 @@ def set_aside(collection_id: int) -> Any:
 
 async def purge(database: Database) -> bool:
     """Delete the points of all dropped collections; returns whether there were any collections."""
-    found = False
+    has_dropped = False
     while (dropped := await database.read(_next_dropped)) is not None:
-        found = True
+        has_dropped = True
         while await database.write(_remove_some, dropped):
             pass
-    if found:
+    if has_dropped:
         await database.scrub()
-    return found
+    return has_dropped
 
 
 def _next_dropped(session: Session) -> int | None:

@@ -91,14 +91,14 @@ class SqlVectorStore:
         """See `VectorStore.ensure`."""
         values = {"name": collection, "dimension": dimension, "engine": engine, "version": 0, "floor": 0}
         _insert(unit, CollectionRecord, [values])
-        found = find_collection(unit.session, collection)
-        if found is not None and (found.engine, found.dimension) != (engine, dimension):
-            raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{engine} [{dimension}]")
+        record = find_collection(unit.session, collection)
+        if record is not None and (record.engine, record.dimension) != (engine, dimension):
+            raise EngineMismatch(f"{record.engine} [{record.dimension}]", f"{engine} [{dimension}]")
 
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
-        found = self.known(unit.session, collection)
-        _insert(unit, PointRecord, [row_of(found, point) for point in points])
+        record = self.require_collection(unit.session, collection)
+        _insert(unit, PointRecord, [row_of(record, point) for point in points])
 
     async def staged(self, collection: str, group: str) -> int:
         """See `VectorStore.staged`."""
@@ -124,10 +124,10 @@ class SqlVectorStore:
             return 0
         collection_id, version = self._next_version(unit, collection)
         mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
-        seen = select(PointRecord.label, PointRecord.collection_id, literal(version))
+        tombstones = select(PointRecord.label, PointRecord.collection_id, literal(version))
         columns = ["label", "collection_id", "version"]
         gone = insert(TombstoneRecord).from_select(
-            columns, seen.where(mine, PointRecord.version.is_not(None))
+            columns, tombstones.where(mine, PointRecord.version.is_not(None))
         )
         unit.session.execute(gone)
         result: Any = unit.session.execute(delete(PointRecord).where(mine))
@@ -136,13 +136,13 @@ class SqlVectorStore:
 
     def retire(self, unit: Unit, collection: str, group: str, into: str) -> int:
         """See `VectorStore.retire`."""
-        found = find_collection(unit.session, collection)
-        if found is None:
+        source = find_collection(unit.session, collection)
+        if source is None:
             return 0
-        kept = {"name": into, "dimension": 0, "engine": WORDS_ONLY, "version": 0, "floor": 0}
-        _insert(unit, CollectionRecord, [kept])
+        target_values = {"name": into, "dimension": 0, "engine": WORDS_ONLY, "version": 0, "floor": 0}
+        _insert(unit, CollectionRecord, [target_values])
         target, version = self._next_version(unit, into)
-        mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+        mine = (PointRecord.collection_id == source.id) & (PointRecord.group_key == group)
         values = select(literal(target), literal(version), *(getattr(PointRecord, one) for one in _CONTENT))
         rows = values.where(mine, PointRecord.version.is_not(None))
         columns = ["collection_id", "version", *_CONTENT]
@@ -151,15 +151,15 @@ class SqlVectorStore:
 
     def drop(self, unit: Unit, collection: str) -> None:
         """See `VectorStore.drop`."""
-        found = find_collection(unit.session, collection)
-        if found is None:
+        record = find_collection(unit.session, collection)
+        if record is None:
             return
-        unit.session.execute(set_aside(found.id))
+        unit.session.execute(set_aside(record.id))
 
         async def forget() -> None:
-            self.forget(found.id)
+            self.forget(record.id)
             if self.folders is not None:
-                await asyncio.to_thread(self.folders.drop, found.id)
+                await asyncio.to_thread(self.folders.drop, record.id)
             self._begin_purge()
 
         unit.after_commit(forget)
@@ -203,26 +203,26 @@ class SqlVectorStore:
             hits = await self._database.snapshot(self._attempt, collection, query, follow=False)
         if hits is None:
             async with lock.write():
-                found = await self._load(collection, query)
+                record = await self._load(collection, query)
                 hits = await self._database.snapshot(self._attempt, collection, query, follow=True)
-                if found is not None:
-                    self._look_after(collection, found)
+                if record is not None:
+                    self._look_after(collection, record)
         return hits or []
 
     def _attempt(
         self, session: Session, collection: str, query: Query | WordQuery, *, follow: bool
     ) -> list[Hit] | None:
         """The hits as of one commit; None if the indexes are behind and may not `follow`."""
-        found = read_collection(session, collection)
-        if found is None:
+        record = read_collection(session, collection)
+        if record is None:
             return []
         if isinstance(query, Query):
-            check_fit(found, query)
-        if not follow and not all(index.is_at(found) for index in self._followers_for(found, query)):
+            check_fit(record, query)
+        if not follow and not all(index.is_at(record) for index in self._followers_for(record, query)):
             return None
         if isinstance(query, WordQuery):
-            return self.hits(session, self._rank_by_words(session, found, query))
-        return self.hits(session, self.rank(session, found, query), query.question)
+            return self.hits(session, self._rank_by_words(session, record, query))
+        return self.hits(session, self.rank(session, record, query), query.question)
 
     def _followers_for(self, record: CollectionRecord, query: Query | WordQuery) -> list[Follower[Any]]:
         if isinstance(query, Query):
@@ -239,12 +239,12 @@ class SqlVectorStore:
 
     async def _load(self, collection: str, query: Query | WordQuery) -> CollectionRecord | None:
         """Load indexes that were never used, so that a search has only little to catch up with."""
-        found = await self._database.read(read_collection, collection)
-        if found is not None:
-            for index in self._followers_for(found, query):
+        record = await self._database.read(read_collection, collection)
+        if record is not None:
+            for index in self._followers_for(record, query):
                 if index.index is None:
-                    await index.load(self._database, found)
-        return found
+                    await index.load(self._database, record)
+        return record
 
     def _lock_of(self, collection: str) -> AsyncSharedLock:
         """The collection's lock, shared by all concurrent users."""
@@ -252,12 +252,12 @@ class SqlVectorStore:
 
     def _look_after(self, collection: str, record: CollectionRecord) -> None:
         """Start the background work that the indexes need at their present size."""
-        kept = self.indexes(record).kept
-        dense = kept[DENSE].index
+        followers = self.indexes(record).followers
+        dense = followers[DENSE].index
         if dense is not None and dense.wants_approximate:
             name = f"building the approximate index of {collection}"
             self._upkeep.begin(name, lambda: self._approximate(collection, record))
-        for kind, index in kept.items():
+        for kind, index in followers.items():
             if index.wants_renewal:
                 name = f"rebuilding the {kind} index of {collection}"
                 self._upkeep.begin(name, partial(self.renew, collection, kind))
@@ -272,31 +272,31 @@ class SqlVectorStore:
 
     async def renew(self, collection: str, kind: str) -> None:
         """Build a new index beside the present one, then replace it, and what is saved."""
-        found = await self._database.read(read_collection, collection)
-        if found is None:
+        record = await self._database.read(read_collection, collection)
+        if record is None:
             return
-        fresh = self.indexes(found).fresh(kind)
-        await fresh.build(self._database, found)
+        fresh = self.indexes(record).fresh(kind)
+        await fresh.build(self._database, record)
         index = fresh.index
         if kind == DENSE and index is not None and index.wants_approximate:
             with suppress(OSError):  # a full disk: it stays exact, and what was deleted leaves the files
                 await in_abandonable_thread(index.build_approximate)
-        await self._replace(collection, found, kind, fresh)
-        await self._save(collection, found, kind, fresh)
+        await self._replace(collection, record, kind, fresh)
+        await self._save(collection, record, kind, fresh)
 
     async def save(self, collection: str, kind: str) -> None:
         """Save an index of this process."""
-        found = await self._database.read(read_collection, collection)
-        if found is not None:
-            await self._save(collection, found, kind, self.indexes(found).kept[kind])
+        record = await self._database.read(read_collection, collection)
+        if record is not None:
+            await self._save(collection, record, kind, self.indexes(record).followers[kind])
 
     async def reopen(self, collection: str, kind: str) -> None:
         """Replace an index by what another process has saved; if it can't be opened, build one."""
-        found = await self._database.read(read_collection, collection)
-        if found is not None:
-            fresh = self.indexes(found).fresh(kind)
-            await fresh.load(self._database, found)
-            await self._replace(collection, found, kind, fresh)
+        record = await self._database.read(read_collection, collection)
+        if record is not None:
+            fresh = self.indexes(record).fresh(kind)
+            await fresh.load(self._database, record)
+            await self._replace(collection, record, kind, fresh)
 
     async def _replace(
         self, collection: str, record: CollectionRecord, kind: str, fresh: Follower[Any]
@@ -304,7 +304,7 @@ class SqlVectorStore:
         async with self._lock_of(collection).write():
             loaded = self.loaded().get(record.id)
             if loaded is not None:
-                loaded.kept[kind] = fresh
+                loaded.followers[kind] = fresh
 
     async def _save(self, collection: str, record: CollectionRecord, kind: str, index: Follower[Any]) -> None:
         """Save an index; if another process has saved one that is as good, use that."""
@@ -345,8 +345,8 @@ class SqlVectorStore:
 
     async def count(self, collection: str) -> int:
         """See `VectorStore.count`."""
-        seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
-        return await self._database.read(_number, seen)
+        condition = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
+        return await self._database.read(_number, condition)
 
     def rank(self, session: Session, record: CollectionRecord, query: Query) -> Judged:
         """The best labels with their scores; another backend replaces this step."""
@@ -395,11 +395,11 @@ class SqlVectorStore:
         stored = read_labelled(session, labels)
         words = [None] * len(labels) if judged.words is None else judged.words.tolist()
         scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
-        asked: dict[int, float] = {}
+        question_cosines: dict[int, float] = {}
         if question is not None and stored:
-            asked = cosines_of(session, list(stored), question)
+            question_cosines = cosines_of(session, list(stored), question)
         return [
-            Hit(stored[at], score, cosine, word, asked.get(at))
+            Hit(stored[at], score, cosine, word, question_cosines.get(at))
             for at, score, cosine, word in scores
             if at in stored
         ]
@@ -413,11 +413,11 @@ class SqlVectorStore:
         if not isinstance(groups, GroupQuery):
             return off_the_loop(partial(index.labels_of, groups))
         state = (record.version, int(session.scalar(groups.version) or 0))
-        found = self._selections.get(record.id, groups.key, state)
-        if found is None:
-            found = off_the_loop(partial(index.labels_of, group_names(session, groups)))
-            self._selections.put(record.id, groups.key, state, found)
-        return found
+        labels = self._selections.get(record.id, groups.key, state)
+        if labels is None:
+            labels = off_the_loop(partial(index.labels_of, group_names(session, groups)))
+            self._selections.put(record.id, groups.key, state, labels)
+        return labels
 
     def indexes(self, record: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; the least recently searched are dropped first."""
@@ -459,12 +459,12 @@ class SqlVectorStore:
         mine = CollectionRecord.id == collection_id
         unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
 
-    def known(self, session: Session, collection: str) -> CollectionRecord:
+    def require_collection(self, session: Session, collection: str) -> CollectionRecord:
         """A collection by name. Raises LookupError if it doesn't exist."""
-        found = find_collection(session, collection)
-        if found is None:
+        record = find_collection(session, collection)
+        if record is None:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
-        return found
+        return record
 
 
 # Built once, without values, so that they are compiled only once.
@@ -491,10 +491,10 @@ def _number(session: Session, condition: ColumnElement[bool]) -> int:
 def _page(
     session: Session, collection: str, group: str, limit: int, offset: int
 ) -> tuple[list[StoredPoint], int]:
-    found = find_collection(session, collection)
-    if found is None:
+    record = find_collection(session, collection)
+    if record is None:
         return [], 0
-    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    mine = (PointRecord.collection_id == record.id) & (PointRecord.group_key == group)
     visible = mine & PointRecord.version.is_not(None)
     total = session.scalar(select(func.count()).select_from(PointRecord).where(visible))
     query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
@@ -504,14 +504,14 @@ def _page(
 def _vectors(session: Session, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
     import numpy as np
 
-    found = find_collection(session, collection)
-    if found is None:
+    record = find_collection(session, collection)
+    if record is None:
         return None
-    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    mine = (PointRecord.collection_id == record.id) & (PointRecord.group_key == group)
     query = select(PointRecord.vector).where(mine & PointRecord.version.is_not(None))
     page = session.scalars(query.order_by(PointRecord.position).limit(limit).offset(offset))
-    halves = np.frombuffer(b"".join(page), np.float16).reshape(-1, found.dimension)
-    return Embedded(halves.astype(np.float32), found.engine)
+    halves = np.frombuffer(b"".join(page), np.float16).reshape(-1, record.dimension)
+    return Embedded(halves.astype(np.float32), record.engine)
 
 
 def _rank(dense: VectorIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:

@@ -44,10 +44,10 @@ class _Watched:
         self._seconds = seconds
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        member = getattr(self._store, name)
         if name in _AWAITED:
-            return partial(self._awaited, name, found)
-        return partial(self._in_unit, name, found) if name in _IN_UNITS else found
+            return partial(self._awaited, name, member)
+        return partial(self._in_unit, name, member) if name in _IN_UNITS else member
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`. Raises VectorStoreFailed."""

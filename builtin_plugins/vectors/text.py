@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels, held
+from builtin_plugins.vectors.fusion import Labels, Ranking, as_labels, is_among
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _UNSPACED = regex.compile(
@@ -149,9 +149,9 @@ def _identifiers(text: str) -> Iterator[str]:
     """Each identifier in one piece: `CK-381` as ck381."""
     if not _TELLING.search(text):
         return
-    for found in _COMPOUND.findall(text):
-        if len(found) <= _MOST_IDENTIFIER and _TELLING.search(found):
-            yield _JOINT.sub("", found).casefold()
+    for identifier in _COMPOUND.findall(text):
+        if len(identifier) <= _MOST_IDENTIFIER and _TELLING.search(identifier):
+            yield _JOINT.sub("", identifier).casefold()
 
 
 def _with_and_without_accents(word: str) -> Iterator[str]:
@@ -197,8 +197,8 @@ class TermReader:
 
     def of_text(self, text: InLanguage) -> tuple[list[str], str | None]:
         """The terms of a text in their order, repeated ones included, and the language they depend on."""
-        known = known_language(text)
-        return list(self._analyzer.analyze(self.prepared(known))), known.language
+        in_language = known_language(text)
+        return list(self._analyzer.analyze(self.prepared(in_language))), in_language.language
 
     def of_question(self, question: str, language: str | None) -> list[str]:
         """The different terms of a question to texts of a language; stop words only if it has no others."""
@@ -255,12 +255,12 @@ class TextIndex:
         self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
         self._index.config_reader("manual", 0)
         self._index.register_tokenizer(_ANALYZER, _analyzer(stop=False))
-        given = parameters or {}
-        self._languages = (None, *given.get("languages", "").split())
+        options = parameters or {}
+        self._languages = (None, *options.get("languages", "").split())
         self._writing = threading.Lock()
         self._loading: Any = None
-        self._removed = int(given.get("removed", 0))
-        self.deleted = int(given.get("deleted", 0))
+        self._removed = int(options.get("removed", 0))
+        self.deleted = int(options.get("deleted", 0))
 
     @property
     def count(self) -> int:
@@ -376,19 +376,19 @@ class TextIndex:
         depth = _SPARE * k * max(1, searcher.num_docs // max(1, len(among)))
         if len(among) >= _LARGE_FILTER and depth <= _LONGER * len(among):
             labels, scores = _top(searcher, words, depth)
-            kept = held(labels, among)
-            if kept.sum() >= k or len(labels) < depth:
-                return labels[kept][:k], scores[kept][:k]
+            is_allowed = is_among(labels, among)
+            if is_allowed.sum() >= k or len(labels) < depth:
+                return labels[is_allowed][:k], scores[is_allowed][:k]
         return _top(searcher, self._restricted(words, among), k)
 
-    def _known(self, text: str | InLanguage) -> InLanguage:
+    def _in_language(self, text: str | InLanguage) -> InLanguage:
         """The text with its language, None if irrelevant; from now on, questions are read in it, too."""
-        given = known_language(text if isinstance(text, InLanguage) else InLanguage(text, None))
-        if given.language is None:
-            return given
-        if given.language not in self._languages:
-            self._languages = (*self._languages, given.language)
-        return given
+        in_language = known_language(text if isinstance(text, InLanguage) else InLanguage(text, None))
+        if in_language.language is None:
+            return in_language
+        if in_language.language not in self._languages:
+            self._languages = (*self._languages, in_language.language)
+        return in_language
 
     def _frequencies(self, query: str, searcher: Any, language: str | None) -> dict[str, int]:
         """How many texts contain each of the question's terms; stop words count only if it has no others."""
@@ -400,7 +400,7 @@ class TextIndex:
         word = self._term(term)
         if containing > _LONGER * len(labels):
             return int(searcher.search(self._restricted(word, labels), 1, count=True).count)
-        return int(held(_top(searcher, word, containing)[0], labels).sum()) if containing else 0
+        return int(is_among(_top(searcher, word, containing)[0], labels).sum()) if containing else 0
 
     def _any_of(self, terms: Sequence[str], weights: Mapping[str, float] | None = None) -> Any:
         """Texts with any of these terms, by BM25; with `weights`, by the sum of those of its terms."""
@@ -425,10 +425,10 @@ class TextIndex:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, words), (tantivy.Occur.Must, unscored)])
 
     def _one_of(self, labels: Labels) -> Any:
-        tantivy, wanted = _tantivy(), labels.tolist()
-        if len(wanted) > _FEW_LABELS:
-            return tantivy.Query.term_set_query(self._schema, _LABEL, wanted)
-        each = [tantivy.Query.term_query(self._schema, _LABEL, label, "basic") for label in wanted]
+        tantivy, values = _tantivy(), labels.tolist()
+        if len(values) > _FEW_LABELS:
+            return tantivy.Query.term_set_query(self._schema, _LABEL, values)
+        each = [tantivy.Query.term_query(self._schema, _LABEL, label, "basic") for label in values]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
 
     def _write(self, replaced: Labels, texts: Sequence[str | InLanguage]) -> None:
@@ -450,7 +450,7 @@ class TextIndex:
 
     def _put(self, writer: Any, labels: Labels, texts: Sequence[str | InLanguage]) -> None:
         for label, text in zip(labels.tolist(), texts, strict=False):
-            writer.add_document(_document(label, self._reader.prepared(self._known(text))))
+            writer.add_document(_document(label, self._reader.prepared(self._in_language(text))))
 
 
 def _split(text: str) -> str:
@@ -509,8 +509,8 @@ def _top(searcher: Any, query: Any, k: int) -> tuple[Labels, npt.NDArray[np.floa
 
 
 def _rarest(frequencies: Mapping[str, int]) -> list[str]:
-    known = [term for term, frequency in frequencies.items() if frequency]
-    return heapq.nsmallest(_MOST_TERMS, known, key=frequencies.__getitem__)
+    terms = [term for term, frequency in frequencies.items() if frequency]
+    return heapq.nsmallest(_MOST_TERMS, terms, key=frequencies.__getitem__)
 
 
 def _full_score(total: int, frequencies: Mapping[str, int]) -> float:

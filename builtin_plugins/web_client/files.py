@@ -50,9 +50,9 @@ class Files:
     def read(cls, folder: Path = FOLDER) -> Files:
         """Read the folder; blocks."""
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        found = cls(_joined({path.relative_to(folder).as_posix(): _file(path) for path in paths}))
-        found._compressed = {name: _compress(found._files[name].content) for name in _FIRST}
-        return found
+        files = cls(_joined({path.relative_to(folder).as_posix(): _file(path) for path in paths}))
+        files._compressed = {name: _compress(files._files[name].content) for name in _FIRST}
+        return files
 
     def find(self, name: str) -> StaticFile | None:
         """A file; None for an unknown name."""
@@ -85,8 +85,8 @@ def _joined(files: dict[str, StaticFile]) -> dict[str, StaticFile]:
     """The files, with one bundled module for each entry."""
     modules = {name: file.content.decode() for name, file in files.items() if _may_be_joined(name)}
     joined = join(modules, ENTRIES)
-    kept = {name: file for name, file in files.items() if name not in modules}
-    return kept | {name: StaticFile(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
+    others = {name: file for name, file in files.items() if name not in modules}
+    return others | {name: StaticFile(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
 
 
 def _may_be_joined(name: str) -> bool:
@@ -99,8 +99,8 @@ def _compress(content: bytes) -> bytes:
 
 
 def _digest(files: Mapping[str, StaticFile]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, file in files.items():
-        found.update(f"{name}\0{len(file.content)}\0".encode())
-        found.update(file.content)
-    return found.hexdigest()[:_DIGEST_LENGTH]
+        digest.update(f"{name}\0{len(file.content)}\0".encode())
+        digest.update(file.content)
+    return digest.hexdigest()[:_DIGEST_LENGTH]

@@ -47,22 +47,22 @@ _FRAME_POLICY: Final = (
 )
 async def file(ctx: Context, digest: str, name: str) -> web.Response:
     """Get one of the client's files. Its address changes when any file does, so browsers keep it."""
-    found = ctx.resource(FILES)
-    wanted = found.find(name)
-    if wanted is None or digest != found.digest:
+    assets = ctx.resource(FILES)
+    asset = assets.find(name)
+    if asset is None or digest != assets.digest:
         raise NotFound()
     headers = {
         hdrs.CACHE_CONTROL: _FOR_EVER,
-        hdrs.CONTENT_TYPE: f"{wanted.media_type}; charset=utf-8" if wanted.is_text else wanted.media_type,
+        hdrs.CONTENT_TYPE: f"{asset.media_type}; charset=utf-8" if asset.is_text else asset.media_type,
         "X-Content-Type-Options": "nosniff",
         hdrs.VARY: hdrs.ACCEPT_ENCODING,
     }
     if name == _FRAME:
         headers |= {"Content-Security-Policy": _FRAME_POLICY, "X-Frame-Options": "SAMEORIGIN"}
-    if wanted.is_text and "gzip" in ctx.request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+    if asset.is_text and "gzip" in ctx.request.headers.get(hdrs.ACCEPT_ENCODING, ""):
         headers[hdrs.CONTENT_ENCODING] = "gzip"
-        return web.Response(body=await found.compressed(name), headers=headers)
-    return web.Response(body=wanted.content, headers=headers)
+        return web.Response(body=await assets.compressed(name), headers=headers)
+    return web.Response(body=asset.content, headers=headers)
 
 
 @at_gateway.get(_BASE, access=PUBLIC, returns=str, media_type="text/html", hidden=True)
@@ -133,14 +133,14 @@ def _way_up(path: str) -> str:
 
 
 def _page(ctx: Context, *, base: str, api: str) -> web.Response:
-    found = ctx.resource(FILES)
-    index = found.find(INDEX)
+    assets = ctx.resource(FILES)
+    index = assets.find(INDEX)
     assert index is not None
     root = _way_up(ctx.request.rel_url.raw_path)
-    text = index.content.decode().replace("{assets}", f"{root}{_FILES.lstrip('/')}/{found.digest}")
+    text = index.content.decode().replace("{assets}", f"{root}{_FILES.lstrip('/')}/{assets.digest}")
     text = text.replace("{root}", root)
     text = text.replace("{base}", escape(base)).replace("{api}", escape(api))
-    text = text.replace("{languages}", escape(" ".join(found.languages())))
+    text = text.replace("{languages}", escape(" ".join(assets.languages())))
     headers = {
         hdrs.CACHE_CONTROL: "no-cache",
         "Content-Security-Policy": _POLICY.format(api=f" {api}" if api else ""),

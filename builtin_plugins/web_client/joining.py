@@ -46,16 +46,16 @@ def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
     }
     for entry, names in groups.items():
         parts = [_part(modules[name], name, places, entry) for name in names]
-        shown = ", ".join(places[name][1] for name in names)
+        exports = ", ".join(places[name][1] for name in names)
         lines = [*_borrowed(modules, names, places, entry), *(text for text, _ in parts)]
-        joined[entry] = "\n".join([*lines, f"export {{ {shown} }};", *_own(places[entry][1], parts[-1][1])])
+        joined[entry] = "\n".join([*lines, f"export {{ {exports} }};", *_own(places[entry][1], parts[-1][1])])
     return joined
 
 
 def _check_forms(name: str, text: str) -> None:
     """Refuse unknown forms: they would be syntax errors inside a function, or request missing files."""
-    for found in _STATEMENT.finditer(text):
-        begin = found.start() - 2
+    for statement in _STATEMENT.finditer(text):
+        begin = statement.start() - 2
         if not any(form.match(text, begin) for form in _FORMS):
             line = text[begin:].partition("\n")[0]
             raise ValueError(f"{name} has an import or export that can't be joined: {line[:80]}")
@@ -63,7 +63,7 @@ def _check_forms(name: str, text: str) -> None:
 
 def _own(part: str, exports: Sequence[tuple[str, str]]) -> list[str]:
     """An entry's exports, its default last."""
-    named = [shown for shown, _ in exports if shown != "default"]
+    named = [name for name, _ in exports if name != "default"]
     whole = [f"export default {part}.default;"] if len(named) < len(exports) else []
     return [*([f"export const {{ {', '.join(named)} }} = {part};"] if named else []), *whole, ""]
 
@@ -80,8 +80,8 @@ def _ordered(modules: Mapping[str, str], entry: str) -> list[str]:
             raise ValueError(f"{name} imports itself in a circle")
         under_way.add(name)
         for pattern in (_IMPORT, _PASSED_ON):
-            for found in pattern.finditer(modules[name]):
-                visit(_target(name, found["source"]))
+            for match in pattern.finditer(modules[name]):
+                visit(_target(name, match["source"]))
         done[name] = None
 
     visit(entry)
@@ -92,16 +92,16 @@ def _borrowed(
     modules: Mapping[str, str], names: Sequence[str], places: Mapping[str, tuple[str, str]], entry: str
 ) -> list[str]:
     """Imports of those parts of earlier entries that this one uses."""
-    wanted = sorted(
+    imports = sorted(
         {
             places[target]
             for name in names
             for pattern in (_IMPORT, _PASSED_ON)
-            for found in pattern.finditer(modules[name])
-            if places[target := _target(name, found["source"])][0] != entry
+            for match in pattern.finditer(modules[name])
+            if places[target := _target(name, match["source"])][0] != entry
         }
     )
-    return [f'import {{ {part} }} from "{_relative(entry, where)}";' for where, part in wanted]
+    return [f'import {{ {part} }} from "{_relative(entry, where)}";' for where, part in imports]
 
 
 def _part(
@@ -112,11 +112,11 @@ def _part(
 
     def passed_on(match: re.Match[str]) -> str:
         part = places[_target(name, match["source"])][1]
-        exports.extend((shown, f"{part}.{own}") for own, shown in _pairs(match["names"]))
+        exports.extend((alias, f"{part}.{own}") for own, alias in _pairs(match["names"]))
         return ""
 
     def listed(match: re.Match[str]) -> str:
-        exports.extend((shown, own) for own, shown in _pairs(match["names"]))
+        exports.extend((alias, own) for own, alias in _pairs(match["names"]))
         return ""
 
     def declared(match: re.Match[str]) -> str:
@@ -129,7 +129,7 @@ def _part(
 
     text = _PASSED_ON.sub(passed_on, _imports(text, name, places, entry))
     text = _DEFAULT.sub(by_default, _LISTED.sub(listed, _DECLARED.sub(declared, text)))
-    answer = ", ".join(f"{shown}: {what}" for shown, what in exports)
+    answer = ", ".join(f"{alias}: {what}" for alias, what in exports)
     return f"const {places[name][1]} = (() => {{\n{text}\nreturn {{ {answer} }};\n}})();", exports
 
 
@@ -142,9 +142,9 @@ def _imports(text: str, name: str, places: Mapping[str, tuple[str, str]], entry:
             return match[0]
         where, part = places[target]
         pairs = [("default", match["whole"])] if match["whole"] else _pairs(match["names"])
-        names = ", ".join(own if own == shown else f"{own}: {shown}" for own, shown in pairs)
-        taken = f"const {{ {names} }} = {part};"
-        return taken if name in places else f'import {{ {part} }} from "{_relative(name, where)}"; {taken}'
+        names = ", ".join(own if own == alias else f"{own}: {alias}" for own, alias in pairs)
+        local = f"const {{ {names} }} = {part};"
+        return local if name in places else f'import {{ {part} }} from "{_relative(name, where)}"; {local}'
 
     def dynamic(match: re.Match[str]) -> str:
         return f'import("{_relative(entry, _target(name, match["source"]))}")'
@@ -163,5 +163,5 @@ def _target(name: str, source: str) -> str:
 
 
 def _relative(name: str, target: str) -> str:
-    found = posixpath.relpath(target, posixpath.dirname(name) or ".")
-    return found if found.startswith(".") else f"./{found}"
+    path = posixpath.relpath(target, posixpath.dirname(name) or ".")
+    return path if path.startswith(".") else f"./{path}"

@@ -105,8 +105,8 @@ def _name(info: zipfile.ZipInfo, code_page: str) -> str:
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
     """The bytes of a name whose encoding the archive doesn't tell; `zipfile` has read them as cp437."""
-    told = info.flag_bits & _UTF_8 or info.filename != info.orig_filename
-    if told or info.filename.isascii():
+    is_declared = info.flag_bits & _UTF_8 or info.filename != info.orig_filename
+    if is_declared or info.filename.isascii():
         return None
     return info.filename.encode(_DOS, "replace")
 

@@ -51,13 +51,15 @@ def _in_jpeg(picture: bytes) -> Iterator[bytes]:
         place += 2 + size
 
 
-def _in_chunks(picture: bytes, place: int, head: str, wanted: bytes, checksum: int = 0) -> Iterator[bytes]:
+def _in_chunks(
+    picture: bytes, place: int, head: str, chunk_kind: bytes, checksum: int = 0
+) -> Iterator[bytes]:
     for _ in range(_MOST_SEGMENTS):
         if len(picture) < place + 8:
             return
         first, second = struct.unpack_from(head, picture, place)
         kind, size = (second, first) if isinstance(second, bytes) else (first, second)
-        if kind == wanted:
+        if kind == chunk_kind:
             yield picture[place + 8 : place + 8 + size].removeprefix(_EXIF)
         place += 8 + size + (checksum or size % 2)
 
@@ -68,23 +70,23 @@ def _time_in(data: bytes) -> str | None:
         return None
     main = _directory(data, order, *struct.unpack_from(f"{order}I", data, 4))
     exif = _directory(data, order, main[_EXIF_DIRECTORY][1]) if _EXIF_DIRECTORY in main else {}
-    taken = _text(data, exif.get(_TAKEN)) or _text(data, main.get(_CHANGED))
-    if not taken:
+    time = _text(data, exif.get(_TAKEN)) or _text(data, main.get(_CHANGED))
+    if not time:
         return None
     zone = _text(data, exif.get(_ZONE)) if _TAKEN in exif else ""
-    return f"{taken[:10].replace(':', '-')}T{taken[11:19]}{zone}" if zone else taken
+    return f"{time[:10].replace(':', '-')}T{time[11:19]}{zone}" if zone else time
 
 
 def _directory(data: bytes, order: str, start: int) -> dict[int, tuple[int, int, int]]:
     """The entries of a directory: by tag the number of values, the value or its place, and the entry's."""
     (count,) = struct.unpack_from(f"{order}H", data, start)
-    found = {}
+    entries = {}
     for number in range(min(count, _MOST_ENTRIES)):
         place = start + 2 + 12 * number
         tag, kind, length, value = struct.unpack_from(f"{order}HHII", data, place)
         if kind == _ASCII or tag == _EXIF_DIRECTORY:
-            found[tag] = (length, value, place + 8)
-    return found
+            entries[tag] = (length, value, place + 8)
+    return entries
 
 
 def _text(data: bytes, entry: tuple[int, int, int] | None) -> str:

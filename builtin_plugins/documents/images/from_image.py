@@ -111,15 +111,17 @@ def count_pages(picture: bytes) -> int:
     layout = _LAYOUTS.get(picture[:4])
     if layout is None:
         return 1
-    found, link = set[int](), layout.first
+    starts, link = set[int](), layout.first
     try:
-        while len(found) <= MOST_ENTRIES:
+        while len(starts) <= MOST_ENTRIES:
             (start,) = layout.link.unpack_from(picture, link)
-            if start in found or start == 0:
+            if start in starts or start == 0:
                 break
             (entries,) = layout.entries.unpack_from(picture, start)
-            found.add(start)
+            starts.add(start)
             link = start + layout.entries.size + entries * layout.entry
     except (struct.error, OverflowError) as error:
-        raise UnparsableDocument("corrupt", f"page {len(found) + 1} is beyond the end of the file") from error
-    return max(1, len(found))
+        raise UnparsableDocument(
+            "corrupt", f"page {len(starts) + 1} is beyond the end of the file"
+        ) from error
+    return max(1, len(starts))

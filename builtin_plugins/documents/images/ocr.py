@@ -127,26 +127,26 @@ class Recognizer:
         """
         self._pages += 1
         self.expect(self._pages)
-        said = self._read(picture, page)
-        if said.is_gibberish:
+        reading = self._read(picture, page)
+        if reading.is_gibberish:
             omit("unrecognized")
             return ""
-        return said.text
+        return reading.text
 
     def _read(self, picture: bytes, page: int | None) -> OcrText:
         if self._words is not None:
-            said = OcrText.of_lines(self._words(picture, page))
-            if self._program is None or not said.is_gibberish:
-                return said
+            reading = OcrText.of_lines(self._words(picture, page))
+            if self._program is None or not reading.is_gibberish:
+                return reading
             with suppress(UnparsableDocument):  # it may have the language
-                return likelier(said, self._ask(picture, page, monotonic() + _PAGE_SECONDS))
-            return said
+                return likelier(reading, self._ask(picture, page, monotonic() + _PAGE_SECONDS))
+            return reading
         deadline = monotonic() + _PAGE_SECONDS
-        said = self._ask(picture, page, deadline)
-        if said.is_doubtful:
+        reading = self._ask(picture, page, deadline)
+        if reading.is_doubtful:
             with suppress(UnparsableDocument):  # keep the first reading
-                said = likelier(said, self._ask(picture, page, deadline, *_TURN))
-        return said
+                reading = likelier(reading, self._ask(picture, page, deadline, *_TURN))
+        return reading
 
     def _ask(self, picture: bytes, page: int | None, deadline: float, *options: str) -> OcrText:
         if self._program is None:
@@ -201,9 +201,9 @@ class OcrText:
         """What tesseract writes: a table of words, and the text."""
         lines = output.replace("\f", "").split("\n")
         words = [
-            RecognizedWord(word, float(found[1]) / 100)
+            RecognizedWord(word, float(match[1]) / 100)
             for line in lines
-            if (found := _WORD.match(line)) and (word := found[2].strip())
+            if (match := _WORD.match(line)) and (word := match[2].strip())
         ]
         return cls("\n".join(line for line in lines if not _ROW.match(line)).strip(), words)
 

@@ -19,12 +19,12 @@ def unwrapped(text: str, *, is_split: bool) -> str:
     for line in text.splitlines():
         marks = _QUOTE.match(line)
         quote = marks[0] if marks else ""
-        said = line[len(quote) :].removeprefix(" ")
-        flows = said.endswith(" ") and said != _SIGNATURE
-        shown = said.removesuffix(" ") if flows and is_split else said
-        if is_open and said and quote == goes_on and said != _SIGNATURE:
-            pieces.append(shown)
+        content = line[len(quote) :].removeprefix(" ")
+        flows = content.endswith(" ") and content != _SIGNATURE
+        piece = content.removesuffix(" ") if flows and is_split else content
+        if is_open and content and quote == goes_on and content != _SIGNATURE:
+            pieces.append(piece)
         else:
-            pieces += ["\n", quote, " " if quote else "", shown]
+            pieces += ["\n", quote, " " if quote else "", piece]
         is_open, goes_on = flows, quote
     return "".join(pieces).removeprefix("\n")

@@ -114,13 +114,13 @@ def _headers(message: Properties) -> Iterator[tuple[str, str]]:
 def _recipients(message: Properties, kind: int) -> Iterator[str]:
     """The recipients of a kind, each with the e-mail address; none if no address is known."""
     people = [
-        (" ".join(one.text(_SHOWN_NAME).split()), _address(one, _RECIPIENT_ADDRESSES))
-        for one in message.recipients()
-        if one.number(_RECIPIENT_KIND) == kind
+        (" ".join(recipient.text(_SHOWN_NAME).split()), _address(recipient, _RECIPIENT_ADDRESSES))
+        for recipient in message.recipients()
+        if recipient.number(_RECIPIENT_KIND) == kind
     ]
     if any(address for _, address in people):
-        for shown, address in people:
-            yield f"{shown} <{address}>" if address not in ("", shown) and shown else shown or address
+        for name, address in people:
+            yield f"{name} <{address}>" if address not in ("", name) and name else name or address
 
 
 def _sender_address(message: Properties) -> str:

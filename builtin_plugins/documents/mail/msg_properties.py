@@ -142,8 +142,8 @@ def _name(tag: int, kind: int) -> str:
 
 def _attachments_in(file: olefile.OleFileIO[Any]) -> _Folders:
     """The places of the attachments, by the place of their message."""
-    found = defaultdict[_Place, list[_Place]](list)
+    attachments = defaultdict[_Place, list[_Place]](list)
     for *place, name in file.listdir(streams=False, storages=True):
         if name.startswith(_ATTACHMENT):
-            found[tuple(place)].append((*place, name))
-    return found
+            attachments[tuple(place)].append((*place, name))
+    return attachments

@@ -45,28 +45,28 @@ class Quotes:
     """Remembers the lines of the messages so far, by their hash."""
 
     def __init__(self) -> None:
-        self._seen = set[int]()
+        self._earlier_lines = set[int]()
 
     def without(self, message: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks of the next message without the quoted lines that were there before, in another
         message or above in the same one.
         """
-        reply = _Reply(self._seen)
+        reply = _Reply(self._earlier_lines)
         repeats = False
         for block in message:
-            kept = reply.unquoted(block.text)
-            repeats = repeats or len(kept) < len(block.text)
-            yield block._replace(text=kept)
+            text = reply.unquoted(block.text)
+            repeats = repeats or len(text) < len(block.text)
+            yield block._replace(text=text)
         omit("quoted", int(repeats))
-        if len(self._seen) < _MOST_LINES:
-            self._seen |= reply.lines
+        if len(self._earlier_lines) < _MOST_LINES:
+            self._earlier_lines |= reply.lines
 
 
 def unframed_lines(text: str) -> list[str]:
     """The lines of a message without what only introduces them: headers with a date, "On Monday, Ann wrote:",
     Outlook's separators. Blank lines are left out; marks of quotes stay.
     """
-    kept: list[str] = []
+    lines: list[str] = []
     run: list[str] = []  # lines that may be headers
     for line in [*text.splitlines(), ""]:
         words = line.strip(" \t\r>")
@@ -74,11 +74,11 @@ def unframed_lines(text: str) -> list[str]:
             run.append(line)
             continue
         if not any(_DATED.match(one.strip(" \t\r>")) for one in run):
-            kept += run
+            lines += run
         run = []
         if words and not _is_frame(words):
-            kept.append(line)
-    return kept
+            lines.append(line)
+    return lines
 
 
 def has_quotes(text: str) -> bool:
@@ -97,22 +97,22 @@ def _is_frame(words: str) -> bool:
 class _Reply:
     """One message, from line to line."""
 
-    def __init__(self, seen: Set[int]) -> None:
+    def __init__(self, earlier_lines: Set[int]) -> None:
         self.lines = set[int]()
-        self._seen = seen
+        self._earlier_lines = earlier_lines
         self._before = ""  # the last line that isn't blank
         self._is_history = False
         """Whether unmarked lines are quoted, too, as below Outlook's separators."""
 
     def unquoted(self, text: str) -> str:
         """The next text of the message without its repetitions."""
-        kept: list[str] = []
+        lines: list[str] = []
         is_repeated = False  # the last quoted line
         for line in text.split("\n"):
             mark = _QUOTED.match(line)
             words = " ".join((line[mark.end() :] if mark else line).split())
             key = hash(words)
-            is_known = key in self._seen or key in self.lines
+            is_known = key in self._earlier_lines or key in self.lines
             self.lines.add(key)
             self._note(words, is_marked=bool(mark))
             if _is_introduction(words):  # goes with what it introduces
@@ -122,10 +122,10 @@ class _Reply:
             elif not mark:  # an answer between quoted lines may be short
                 is_repeated = is_repeated and self._is_history and (is_known or not words)
             if is_repeated:
-                _drop_introduction(kept)
+                _drop_introduction(lines)
             else:
-                kept.append(line)
-        return "\n".join(kept) if len(kept) <= text.count("\n") else text
+                lines.append(line)
+        return "\n".join(lines) if len(lines) <= text.count("\n") else text
 
     def _note(self, words: str, *, is_marked: bool) -> None:
         if not words:
@@ -143,9 +143,9 @@ def _is_introduction(words: str) -> bool:
     return bool(_INTRODUCED.match(words) or _SEPARATOR.match(words) or _HEADER.match(words))
 
 
-def _drop_introduction(kept: list[str]) -> None:
+def _drop_introduction(lines: list[str]) -> None:
     """Remove what introduces a quote from the end: "On Monday, Ann wrote:", or a separator and headers."""
-    bare = [line.strip(" \t\r>") for line in kept[-_MOST_INTRODUCING:]]
+    bare = [line.strip(" \t\r>") for line in lines[-_MOST_INTRODUCING:]]
     while bare and not bare[-1]:
         bare.pop()
     start = len(bare)
@@ -157,4 +157,4 @@ def _drop_introduction(kept: list[str]) -> None:
         bare.pop()
     while bare and not bare[-1]:
         bare.pop()
-    del kept[max(0, len(kept) - _MOST_INTRODUCING) + len(bare) :]
+    del lines[max(0, len(lines) - _MOST_INTRODUCING) + len(bare) :]

@@ -49,11 +49,11 @@ def _only(data: bytes, parent: _Element, tag: int) -> _Element:
 
 
 def _octets(data: bytes, parent: _Element) -> Iterator[bytes]:
-    for one in _inside(data, parent):
-        if one.tag == _OCTETS:
-            yield data[one.start : one.end]
-        elif one.tag == _OCTETS_IN_PARTS:
-            yield from (data[part.start : part.end] for part in _inside(data, one) if part.tag == _OCTETS)
+    for element in _inside(data, parent):
+        if element.tag == _OCTETS:
+            yield data[element.start : element.end]
+        elif element.tag == _OCTETS_IN_PARTS:
+            yield from (data[part.start : part.end] for part in _inside(data, element) if part.tag == _OCTETS)
 
 
 def _inside(data: bytes, parent: _Element) -> Iterator[_Element]:

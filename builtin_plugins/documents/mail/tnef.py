@@ -22,11 +22,11 @@ _MOST_NAME_BYTES: Final = 510
 
 def files_in_tnef(data: bytes) -> list[tuple[str, bytes]]:
     """Names and contents; none if the data is something else, or damaged before the first file."""
-    found: list[tuple[str, bytes]] = []
+    files: list[tuple[str, bytes]] = []
     name, content = "", b""
     for tag, value in _attributes(data):
         if tag == _BEGINS:
-            found.append((name, content))
+            files.append((name, content))
             name, content = "", b""
         elif tag == _TITLE:
             name = name or value.split(b"\0")[0].decode("cp1252", "replace")
@@ -34,8 +34,8 @@ def files_in_tnef(data: bytes) -> list[tuple[str, bytes]]:
             content = value
         elif tag == _PROPERTIES:
             name = _long_name(value) or name
-    found.append((name, content))
-    return [(name or "attachment", content) for name, content in found if content]
+    files.append((name, content))
+    return [(name or "attachment", content) for name, content in files if content]
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -51,8 +51,8 @@ def parse(path: Path) -> Iterator[Block]:
                 yield Block("", damaged=True)
                 continue
             # Many programs put the book's title or the file name into the head of each chapter.
-            said = (title, posixpath.basename(chapter))
-            yield from (block for block in blocks_of([page]) if block.text not in said)
+            running_titles = (title, posixpath.basename(chapter))
+            yield from (block for block in blocks_of([page]) if block.text not in running_titles)
         if lost == len(chapters):
             raise UnparsableDocument("corrupt", "epub: all chapters are missing or damaged")
 
@@ -74,15 +74,15 @@ def _open_package(archive: zipfile.ZipFile) -> tuple[etree._Element, list[str]]:
 
 def _note_properties(root: etree._Element) -> None:
     """Note what the package says about the book (EPUB 3.3, 5.5)."""
-    said = root.find(".//{*}metadata")
-    if said is None:
+    metadata = root.find(".//{*}metadata")
+    if metadata is None:
         return
-    note_property("title", said.findtext(".//{*}title"))
-    note_property("author", *(one.text for one in said.iterfind(".//{*}creator")))
-    note_property("keywords", *(one.text for one in said.iterfind(".//{*}subject")))
-    note_property("language", said.findtext(".//{*}language"))
-    note_property("created", said.findtext(".//{*}date"))
-    changed = (one.text for one in said.iterfind(".//{*}meta") if one.get("property") == _CHANGED)
+    note_property("title", metadata.findtext(".//{*}title"))
+    note_property("author", *(one.text for one in metadata.iterfind(".//{*}creator")))
+    note_property("keywords", *(one.text for one in metadata.iterfind(".//{*}subject")))
+    note_property("language", metadata.findtext(".//{*}language"))
+    note_property("created", metadata.findtext(".//{*}date"))
+    changed = (one.text for one in metadata.iterfind(".//{*}meta") if one.get("property") == _CHANGED)
     note_property("modified", *changed)
 
 
@@ -115,10 +115,10 @@ def _chapters(root: etree._Element, folder: str) -> list[str]:
         if item.get("media-type", "") in _CHAPTER_TYPES
     }
     order = (entry.get("idref") for entry in root.iterfind(".//{*}spine/{*}itemref"))
-    found = list(dict.fromkeys(items[one] for one in order if one in items))
-    if not found:
+    chapters = list(dict.fromkeys(items[one] for one in order if one in items))
+    if not chapters:
         raise UnparsableDocument("corrupt", "epub: no chapters in the spine")
-    return found
+    return chapters
 
 
 def resolve_member(folder: str, href: str) -> str:

@@ -148,11 +148,11 @@ def decoded(data: bytes) -> str:
 
 def _declared_encoding(head: bytes) -> str | None:
     """Return the declared charset unless the bytes contradict it; only UTF-8 can be told for certain."""
-    found = _CHARSET.search(head)
-    if not found or (detect_encoding(head) or "utf").startswith("utf"):
+    charset = _CHARSET.search(head)
+    if not charset or (detect_encoding(head) or "utf").startswith("utf"):
         return None
     try:
-        head.decode(name := codec_meant(found[1].decode("ascii"), head), "replace")
+        head.decode(name := codec_meant(charset[1].decode("ascii"), head), "replace")
     except (LookupError, UnicodeError):
         return None
     return name
@@ -291,8 +291,8 @@ class BlockCollector:
         """Return what `take` returns, with its place in the page."""
         if self._size > HEAD_BYTES:
             self.end_paragraph()
-        taken, self._pieces = self._pieces, []
-        return taken
+        pieces, self._pieces = self._pieces, []
+        return pieces
 
     def _add(self, text: str) -> None:
         around = [one.landmark for one in self._landmarks]

@@ -45,18 +45,18 @@ def parse(path: Path) -> Iterator[Block]:
 def _block(lines: list[str], headings: list[Heading]) -> Block:
     """The lines without comments, and the headings that are not in one."""
     text = _without_comments(lines)
-    shown = set(text.split("\n")) if headings else set()
-    return Block(text, headings=[one for one in headings if one.text in shown])
+    visible_lines = set(text.split("\n")) if headings else set()
+    return Block(text, headings=[one for one in headings if one.text in visible_lines])
 
 
 def _fence_after(line: str, fence: str) -> str:
     """The fence of the code that goes on after a line; only one as long, and nothing else, ends it."""
-    found = _FENCE.match(line)
-    if not found:
+    opening = _FENCE.match(line)
+    if not opening:
         return fence
     if not fence:
-        return found[1]
-    return "" if found[1].startswith(fence) and not found[2].strip() else fence
+        return opening[1]
+    return "" if opening[1].startswith(fence) and not opening[2].strip() else fence
 
 
 def _visible(lines: Iterator[str]) -> Iterator[str]:
@@ -65,14 +65,14 @@ def _visible(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         start = len(_leading_data(line)) if inside else 0
         ends = [start] if inside else []
-        ends += [found.end() for found in _INLINE_DATA.finditer(line, start)]
+        ends += [data.end() for data in _INLINE_DATA.finditer(line, start)]
         inside = len(line) == _MAX_LINE_CHARS and ends[-1:] == [len(line)]
         yield _INLINE_DATA.sub("", line[start:]) if ends else line
 
 
 def _leading_data(line: str) -> str:
-    found = _DATA_TAIL.match(line)
-    return found[0] if found else ""
+    tail = _DATA_TAIL.match(line)
+    return tail[0] if tail else ""
 
 
 def _without_comments(lines: list[str]) -> str:

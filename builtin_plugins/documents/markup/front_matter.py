@@ -47,10 +47,10 @@ def note_front_matter(path: Path) -> None:
         return
     try:
         # Texts, lists and mappings only: what tags and merged mappings make can be anything, of any size.
-        found = yaml.load("\n".join(lines[1:end]), Loader=yaml.BaseLoader)
+        fields = yaml.load("\n".join(lines[1:end]), Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return
-    for key, value in found.items() if isinstance(found, dict) else ():
+    for key, value in fields.items() if isinstance(fields, dict) else ():
         name = _FIELDS.get(str(key).lower())
         if name is not None:
             note_property(name, *_texts(name, value))

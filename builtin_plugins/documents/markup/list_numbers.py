@@ -40,5 +40,5 @@ def numbers_of(attributes: Mapping[str, str]) -> ListNumbers | None:
 
 
 def _number(written: str | None, otherwise: int) -> int:
-    found = _NUMBER.match(written or "")
-    return int(found[1]) if found else otherwise
+    number = _NUMBER.match(written or "")
+    return int(number[1]) if number else otherwise

@@ -84,12 +84,12 @@ def main_text(pieces: Iterable[Piece]) -> Iterator[Block]:
         size += len(piece.block.text)
         if size > _BUFFERED_CHARS:
             break
-    landmark = _kept(first)
+    landmark = _deciding_landmark(first)
     whole = [piece for piece in first if _is_kept(piece, landmark)]
     start, end = _without_links(whole) if landmark != "main" else (0, len(whole))
-    shown = [piece for at, piece in enumerate(whole) if start <= at < end or piece.is_title]
-    omit("beside", len(first) - len(shown))
-    yield from (piece.block for piece in shown)
+    main_pieces = [piece for at, piece in enumerate(whole) if start <= at < end or piece.is_title]
+    omit("beside", len(first) - len(main_pieces))
+    yield from (piece.block for piece in main_pieces)
     for piece in stream:
         if _is_kept(piece, landmark):
             yield piece.block
@@ -97,18 +97,18 @@ def main_text(pieces: Iterable[Piece]) -> Iterator[Block]:
             omit("beside")
 
 
-def _kept(pieces: list[Piece]) -> Landmark | None:
+def _deciding_landmark(pieces: list[Piece]) -> Landmark | None:
     """The landmark that decides: what is in it is kept, or everything but what is `beside`; None if there is
     too little text in the one and outside the other.
     """
     prose = sum(piece.prose for piece in pieces)
     for landmark, least in _LEAST_SHARE.items():
-        kept = (
+        chars_inside = (
             piece.prose
             for piece in pieces
             if (piece.landmark != "beside" if landmark == "beside" else piece.landmark == landmark)
         )
-        if sum(kept) >= max(_LEAST_CHARS, least * prose):
+        if sum(chars_inside) >= max(_LEAST_CHARS, least * prose):
             return landmark  # type: ignore[return-value]  # its keys are landmarks
     return None
 

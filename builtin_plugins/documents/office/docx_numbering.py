@@ -65,19 +65,19 @@ class DocxNumbering:
         levels = {key: _levels(one) for key, one in abstract.items()}
         self._of_style = {
             value_of(mark): int(level.get(_own(level, "ilvl"), "0")[:1] or 0)
-            for one in abstract.values()
-            for level in one.iterfind("{*}lvl")
+            for definition in abstract.values()
+            for level in definition.iterfind("{*}lvl")
             for mark in level.iterfind("{*}pStyle")
         }
         self._lists: dict[str, str] = {}
         self._levels: dict[str, dict[int, _Level]] = {}  # by number
         self._starts: dict[tuple[str, int], int] = {}
-        for one in _children(lists, "num"):
-            number, key = one.get(_own(one, "numId"), ""), _child(one, "abstractNumId")
+        for num in _children(lists, "num"):
+            number, key = num.get(_own(num, "numId"), ""), _child(num, "abstractNumId")
             link = _child(abstract[key], "numStyleLink") if key in abstract else ""
             self._lists[number] = linked.get(link, key)
             self._levels[number] = levels.get(self._lists[number], {})
-            for other in one.findall("{*}lvlOverride")[:_MOST_LEVELS]:
+            for other in num.findall("{*}lvlOverride")[:_MOST_LEVELS]:
                 if own := _levels(other):
                     self._levels[number] = self._levels[number] | own
                 if start := _child(other, "startOverride"):
@@ -119,10 +119,10 @@ class DocxNumbering:
         for _ in range(_MOST_STYLES):
             if style not in self._styles:
                 break
-            found, based_on, _ = self._styles[style]
-            if found.number is not None:
-                level = found.level if found.level is not None else self._of_style.get(style)
-                number = own.number if own.number is not None else found.number
+            inherited, based_on, _ = self._styles[style]
+            if inherited.number is not None:
+                level = inherited.level if inherited.level is not None else self._of_style.get(style)
+                number = own.number if own.number is not None else inherited.number
                 return _Place(number, own.level if own.level is not None else level)
             style = based_on
         return own
@@ -139,9 +139,9 @@ class DocxNumbering:
 
 
 def _part(archive: zipfile.ZipFile, main: str, kind: str) -> etree._Element | None:
-    for one in relationships(archive, main):
-        info = archive.NameToInfo.get(one.target)
-        if one.kind == kind and info and info.file_size <= _MAX_BYTES:
+    for relationship in relationships(archive, main):
+        info = archive.NameToInfo.get(relationship.target)
+        if relationship.kind == kind and info and info.file_size <= _MAX_BYTES:
             with suppress(etree.XMLSyntaxError):  # a broken part only costs the numbers
                 return etree.fromstring(archive.read(info), safe_parser())
     return None
@@ -157,8 +157,8 @@ def _own(element: etree._Element, name: str) -> str:
 
 
 def _child(element: etree._Element, name: str) -> str:
-    found = element.find(f"{{*}}{name}")
-    return "" if found is None else value_of(found)
+    child = element.find(f"{{*}}{name}")
+    return "" if child is None else value_of(child)
 
 
 def _is_removed(properties: etree._Element) -> bool:
@@ -167,10 +167,10 @@ def _is_removed(properties: etree._Element) -> bool:
 
 
 def _place_in(properties: etree._Element) -> _Place:
-    found = properties.find("{*}numPr")
-    if found is None:
+    numbering = properties.find("{*}numPr")
+    if numbering is None:
         return _Place(None, None)
-    number, level = _child(found, "numId"), _child(found, "ilvl")
+    number, level = _child(numbering, "numId"), _child(numbering, "ilvl")
     return _Place(number or None, number_in(level, 0) if level else None)
 
 
@@ -190,12 +190,14 @@ def _outline(properties: etree._Element) -> int | None:
 
 
 def _levels(abstract: etree._Element) -> dict[int, _Level]:
-    found = {}
-    for one in abstract.findall("{*}lvl")[:_MOST_LEVELS]:
-        form, start = _child(one, "numFmt") or "decimal", number_in(_child(one, "start"), 0)
-        level = _Level(form, _child(one, "lvlText")[:_LONGEST_TEXT], start, one.find("{*}isLgl") is not None)
-        found[number_in(one.get(_own(one, "ilvl"), ""), 0)] = level
-    return found
+    levels = {}
+    for element in abstract.findall("{*}lvl")[:_MOST_LEVELS]:
+        form, start = _child(element, "numFmt") or "decimal", number_in(_child(element, "start"), 0)
+        level = _Level(
+            form, _child(element, "lvlText")[:_LONGEST_TEXT], start, element.find("{*}isLgl") is not None
+        )
+        levels[number_in(element.get(_own(element, "ilvl"), ""), 0)] = level
+    return levels
 
 
 def number_in(text: str, default: int) -> int:

@@ -43,10 +43,10 @@ def parse(path: Path) -> Iterator[Block]:
         yield from map(block_of, texts(archive, main, numbering.label, inserted, numbering.heading_level))
         for text in in_drawings(archive, main):
             yield Block(text)
-        said = set[str]()
+        texts_beside = set[str]()
         for text in _beside(archive, main):
-            if text not in said:  # each section has its own headers, mostly identical
-                said.add(text)
+            if text not in texts_beside:  # each section has its own headers, mostly identical
+                texts_beside.add(text)
                 yield Block(text)
 
 

@@ -292,8 +292,8 @@ class _Slides(_Walk):
 
     def take(self) -> list[Block]:
         self._slide += self.collector.take()
-        taken, self._finished = self._finished, []
-        return taken
+        blocks, self._finished = self._finished, []
+        return blocks
 
     def _end_slide(self) -> None:
         self.collector.end_paragraph()

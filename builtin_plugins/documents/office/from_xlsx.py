@@ -62,7 +62,7 @@ def visible_sheets(path: Path) -> Iterator[VisibleSheet]:
     # An open file, as openpyxl refuses a path without Excel's suffix, and stored files have none.
     with path.open("rb") as file:
         reader = opened(file)
-        shown, parts = _Formats(), parts_of(reader)
+        formats, parts = _Formats(), parts_of(reader)
         sheets = reader.wb.worksheets
         some_are_visible = any(sheet.sheet_state == _VISIBLE for sheet in sheets)
         for page, sheet in enumerate(sheets, start=1):
@@ -72,7 +72,7 @@ def visible_sheets(path: Path) -> Iterator[VisibleSheet]:
             # The declared size is a claim: some writers say A1, a bomb says XFD1048576.
             sheet.reset_dimensions()
             part = parts[sheet.title]
-            rows = (list(map(shown.text, row)) for row in sheet.iter_rows())
+            rows = (list(map(formats.text, row)) for row in sheet.iter_rows())
             layout, notes = layout_of(reader.archive, part), notes_of(reader.archive, part)
             yield VisibleSheet(page, sheet.title, rows, layout, notes)
 
@@ -81,7 +81,7 @@ class _Formats:
     """How numbers are shown, cached by format: a workbook has few formats and very many cells."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Shown] = {_GENERAL: number_text}
+        self._display_by_format: dict[str, Shown] = {_GENERAL: number_text}
 
     def text(self, cell: Any) -> str:
         """What a cell shows."""
@@ -95,9 +95,9 @@ class _Formats:
         return " ".join(_moment(value).split())
 
     def _of(self, number_format: str) -> Shown:
-        if number_format not in self._known:
-            self._known[number_format] = shown_as(number_format)
-        return self._known[number_format]
+        if number_format not in self._display_by_format:
+            self._display_by_format[number_format] = shown_as(number_format)
+        return self._display_by_format[number_format]
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -58,8 +58,8 @@ def shown_as(number_format: str) -> Shown:
         return _shown_where(sections[:3])
     if len(sections) < 2:
         return _shown_in(number_format)
-    shown = [_shown_in(section) for section in sections[:3]]
-    positive, negative, zero = shown[0], shown[1], shown[2] if len(shown) > 2 else shown[0]
+    formats = [_shown_in(section) for section in sections[:3]]
+    positive, negative, zero = formats[0], formats[1], formats[2] if len(formats) > 2 else formats[0]
     says_minus = _PLACES.search(_LITERAL.sub("", sections[1])) is not None
     return lambda value: (
         positive(value)
@@ -76,15 +76,17 @@ def _shown_where(sections: Sequence[str]) -> Shown:
     """
     rules: list[tuple[Callable[[float], bool], Shown]] = []
     for at, section in enumerate(sections):
-        found = _CONDITION.search(section)
-        if found:
-            rules.append((_comparison(found[1], float(found[2])), _shown_in(_CONDITION.sub("", section))))
+        condition = _CONDITION.search(section)
+        if condition:
+            rules.append(
+                (_comparison(condition[1], float(condition[2])), _shown_in(_CONDITION.sub("", section)))
+            )
         else:
             is_last = at == len(sections) - 1
             rules.append(
                 (_comparison(">=" if is_last else "<", float("-inf") if is_last else 0.0), _shown_in(section))
             )
-    return lambda value: next((shown for holds, shown in rules if holds(value)), number_text)(value)
+    return lambda value: next((as_text for holds, as_text in rules if holds(value)), number_text)(value)
 
 
 def _comparison(sign: str, bound: float) -> Callable[[float], bool]:
@@ -140,17 +142,17 @@ def _as_code(pattern: str) -> Shown:
         if value != abs(value) or not value < _LARGEST or value != int(value):
             return number_text(value)
         digits, places = list(str(int(value))), len(re.findall("[0#]", pattern))
-        made = []
+        chars = []
         for char in reversed(pattern):
             if char not in "0#":
-                made.append(char)
+                chars.append(char)
                 continue
             places -= 1
             if not places:
-                made += reversed(digits or ["0" * (char == "0")])
+                chars += reversed(digits or ["0" * (char == "0")])
             elif digits or char == "0":
-                made.append(digits.pop() if digits else "0")
-        return "".join(reversed(made)).strip()
+                chars.append(digits.pop() if digits else "0")
+        return "".join(reversed(chars)).strip()
 
     return format_value
 
@@ -158,8 +160,8 @@ def _as_code(pattern: str) -> Shown:
 def _measured(number_format: str) -> Shown:
     """How numbers are shown with their %, currency or unit, and as many decimals."""
     section = _LITERAL.sub("", number_format).partition(";")[0]
-    found = None if _POWER.search(section) else _DECIMALS.search(section)
-    decimals = len(found[1]) if found else None
+    places = None if _POWER.search(section) else _DECIMALS.search(section)
+    decimals = len(places[1]) if places else None
     if "%" in _LITERAL.sub("", number_format):
         return lambda value: f"{number_text(value * 100, 10 if decimals is None else decimals)}%"
     money = _CURRENCY.search(_LITERAL.sub(r"\1", number_format))
@@ -169,8 +171,8 @@ def _measured(number_format: str) -> Shown:
 
 def _unit(section: str) -> str:
     """The literal text behind a number."""
-    found = _UNIT.search(section)
-    text = " ".join((found[1] or found[2][1:]).split()) if found else ""
+    literal = _UNIT.search(section)
+    text = " ".join((literal[1] or literal[2][1:]).split()) if literal else ""
     return f" {text}" if text else ""
 
 

@@ -129,9 +129,9 @@ class OdtNumbering:
 
     def _list_style(self, style: str) -> str:
         for _ in range(_MOST_STYLES):
-            found, parent = self._list_of.get(style, ("", ""))
-            if found is not None:
-                return found
+            list_style, parent = self._list_of.get(style, ("", ""))
+            if list_style is not None:
+                return list_style
             style = parent
         return ""
 
@@ -167,10 +167,10 @@ def _written(counts: dict[int, int], levels: Mapping[int, _Level], at: int, star
         del counts[below]
     if level.is_bullet:
         return ""
-    shown = [one for one in range(at - level.levels + 1, at + 1) if one in levels]
-    for above in shown[:-1]:  # levels that were left out count as begun
+    numbered_levels = [one for one in range(at - level.levels + 1, at + 1) if one in levels]
+    for above in numbered_levels[:-1]:  # levels that were left out count as begun
         counts.setdefault(above, levels[above].start)
-    numbers = [_number_text(counts[one], levels[one]) for one in shown]
+    numbers = [_number_text(counts[one], levels[one]) for one in numbered_levels]
     return (level.before + ".".join(filter(None, numbers)) + level.after).strip()
 
 

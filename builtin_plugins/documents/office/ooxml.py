@@ -145,9 +145,9 @@ class HeadingText(str):
     __slots__ = ("level",)
 
     def __new__(cls, text: str, level: int) -> HeadingText:
-        made = super().__new__(cls, text)
-        made.level = level
-        return made
+        heading = super().__new__(cls, text)
+        heading.level = level
+        return heading
 
     level: int
 

@@ -21,12 +21,12 @@ _NUMBERS: Final = ("}numCache", "}numLit")
 
 def in_drawings(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
     """Yield the texts of the diagrams and charts that a part shows; a chart is a table, below its title."""
-    for one in relationships(archive, part):
-        read = _READERS.get(one.kind)
-        info = archive.NameToInfo.get(one.target)
+    for relationship in relationships(archive, part):
+        read = _READERS.get(relationship.kind)
+        info = archive.NameToInfo.get(relationship.target)
         if read and info and info.file_size <= _MAX_BYTES:
             with suppress(etree.XMLSyntaxError):  # a broken drawing only costs its own text
-                yield from read(archive, one.target)
+                yield from read(archive, relationship.target)
 
 
 def _chart_in(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
@@ -55,11 +55,11 @@ def _chart(root: etree._Element) -> Iterator[str]:
 
 def _points(series: etree._Element, *kinds: str) -> dict[str, str]:
     """The values of a series by position; of multi-level labels, only the lowest level, which comes first."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for kind in kinds:
         for point in islice(series.iterfind(f"{{*}}{kind}//{{*}}pt"), _MOST_POINTS):
-            found.setdefault(point.get("idx", ""), _value(point))
-    return found
+            values.setdefault(point.get("idx", ""), _value(point))
+    return values
 
 
 def _value(point: etree._Element) -> str:

@@ -39,13 +39,13 @@ class PptxNumbering:
         at = min(number_in(properties.get("lvl", ""), 0), _MOST_LEVELS)
         self._counts = {level: count for level, count in self._counts.items() if level <= at}
         mark = properties.find("{*}buAutoNum")
-        found = None if mark is None else _TYPE.fullmatch(mark.get("type", ""))
-        if mark is None or found is None:
+        numbering_type = None if mark is None else _TYPE.fullmatch(mark.get("type", ""))
+        if mark is None or numbering_type is None:
             self._counts.pop(at, None)
             return ""
-        form = found[0], number_in(mark.get("startAt", ""), 1)
+        form = numbering_type[0], number_in(mark.get("startAt", ""), 1)
         last, count = self._counts.get(at, (form, form[1] - 1))
         count = count + 1 if last == form else form[1]
         self._counts[at] = form, count
-        before, after = _AROUND[found[2]]
-        return before + written_number(count, _FORMS[found[1]]) + after
+        before, after = _AROUND[numbering_type[2]]
+        return before + written_number(count, _FORMS[numbering_type[1]]) + after

@@ -36,12 +36,12 @@ def with_formulas(data: bytes) -> bytes:
     """The file with each formula as text in its place."""
     if b"\\moMath" not in data:
         return data
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     place = 0
     for start, end in groups(data, lambda at: _FORMULA.match(data, at) is not None):
-        kept += [data[place:start], b"{\\uc0 ", _written(_formula(data[start + 1 : end - 1])), b"}"]
+        pieces += [data[place:start], b"{\\uc0 ", _written(_formula(data[start + 1 : end - 1])), b"}"]
         place = end
-    return _AROUND.sub(b"", b"".join([*kept, data[place:]]))
+    return _AROUND.sub(b"", b"".join([*pieces, data[place:]]))
 
 
 def _formula(content: bytes) -> str:
@@ -101,8 +101,8 @@ def _tree(content: bytes) -> _Group:
 def _tokens(content: bytes) -> Iterator[str]:
     """Braces, control words after a backslash, and texts after a space."""
     skipped, written, left = 1, [], 0
-    for found in _TOKEN.finditer(content):
-        word, number, code, sign, brace, text = found.groups()
+    for token in _TOKEN.finditer(content):
+        word, number, code, sign, brace, text = token.groups()
         letter = ""
         if word == b"u" and number:
             written.append(int(number) & 0xFFFF)
@@ -140,7 +140,7 @@ def _decoded(code: bytes | None, sign: bytes | None, text: bytes | None) -> str:
 def _letters(codes: Sequence[int]) -> str:
     """Letters from the numbers of UTF-16, those in styles of mathematics without their style."""
     text = b"".join(code.to_bytes(2, "little") for code in codes).decode("utf-16-le", "replace")
-    return _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    return _STYLED.sub(lambda styled: unicodedata.normalize("NFKC", styled[0]), text)
 
 
 def _written(text: str) -> bytes:

@@ -61,12 +61,12 @@ def end_of_document(data: bytes) -> int:
 
 def without_binary(data: bytes) -> bytes:
     """The file without binary pictures, whose bytes may look like anything."""
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     place = 0
-    while found := _BINARY.search(data, place):
-        kept.append(data[place : found.start()])
-        place = found.end() + int(found[1])
-    return b"".join([*kept, data[place:]])
+    while picture := _BINARY.search(data, place):
+        pieces.append(data[place : picture.start()])
+        place = picture.end() + int(picture[1])
+    return b"".join([*pieces, data[place:]])
 
 
 def arranged(data: bytes) -> bytes:
@@ -127,7 +127,7 @@ def groups(data: bytes, is_meant: Callable[[int], bool]) -> list[tuple[int, int]
     nested ones.
     """
     open_groups: list[tuple[int, bool]] = []
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     inside = 0
     for brace in _BRACE.finditer(data):
         at = brace.end()
@@ -139,8 +139,8 @@ def groups(data: bytes, is_meant: Callable[[int], bool]) -> list[tuple[int, int]
             start, meant = open_groups.pop()
             if meant:
                 inside -= 1
-                found.append((start, at))
-    return found
+                spans.append((start, at))
+    return spans
 
 
 def _in_hexadecimal(match: re.Match[bytes]) -> bytes:

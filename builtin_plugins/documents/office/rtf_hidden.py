@@ -24,7 +24,7 @@ def without_hidden(data: bytes) -> bytes:
     """The file without the text that is hidden; its formatting stays, as it may go on."""
     if not _HIDDEN.search(data):
         return data
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     state = (False, False)  # whether text is hidden, and whether nobody would see it anyway
     stack: list[tuple[bool, bool]] = []
     is_inside, runs = False, 0
@@ -48,6 +48,6 @@ def without_hidden(data: bytes) -> bytes:
             continue
         elif not (hidden or beside or word):
             is_inside = False
-        kept.append(token[0])
+        pieces.append(token[0])
     omit("hidden", runs)
-    return b"".join(kept)
+    return b"".join(pieces)

@@ -78,10 +78,10 @@ class _Usual(RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if size < 0:
-            found, self._head = self._head + self._file.read(), b""
+            content, self._head = self._head + self._file.read(), b""
         else:
-            found, self._head = self._head[:size], self._head[size:]
-        return found or self._file.read(size)
+            content, self._head = self._head[:size], self._head[size:]
+        return content or self._file.read(size)
 
     def close(self) -> None:
         self._file.close()
@@ -149,7 +149,7 @@ def opened(file: IO[bytes]) -> ExcelReader:
 
 def parts_of(reader: ExcelReader) -> dict[str, str]:
     """The names of the sheets' parts, by title."""
-    return {sheet.name: found.target for sheet, found in reader.parser.find_sheets()}
+    return {sheet.name: part.target for sheet, part in reader.parser.find_sheets()}
 
 
 def layout_of(archive: ZipFile, part: str) -> Layout:
@@ -184,9 +184,9 @@ def notes_of(archive: ZipFile, part: str) -> Iterator[str]:
         if kind == "drawing":
             yield from texts(archive, target)
     in_threads = set[str]()
-    for wanted in ("threadedComment", "comments"):
+    for comment_kind in ("threadedComment", "comments"):
         for kind, target in others:
-            if kind == wanted:
+            if kind == comment_kind:
                 yield from _comments(archive, target, in_threads)
 
 
@@ -207,15 +207,15 @@ def _comments(archive: ZipFile, part: str, in_threads: set[str]) -> Iterator[str
 
 def _number_formats(styles: bytes) -> bytes:
     root = etree.fromstring(styles, safe_parser())
-    made = etree.fromstring(_PLAIN_STYLES)
+    plain_styles = etree.fromstring(_PLAIN_STYLES)
     for group, name, attributes in (
         ("numFmts", "numFmt", {"numFmtId": "0", "formatCode": "General"}),
         ("cellXfs", "xf", {"numFmtId": "0"}),
     ):
-        for under in made.iterfind(f"{{*}}{group}"):
-            for one in root.iterfind(f"{{*}}{group}/{{*}}{name}"):
-                values = {key: one.get(key, default) for key, default in attributes.items()}
+        for under in plain_styles.iterfind(f"{{*}}{group}"):
+            for entry in root.iterfind(f"{{*}}{group}/{{*}}{name}"):
+                values = {key: entry.get(key, default) for key, default in attributes.items()}
                 if len(values.get("formatCode", "")) > LONGEST_FORMAT:
                     continue
                 etree.SubElement(under, f"{{{SHEET_MAIN_NS}}}{name}", values)
-    return bytes(etree.tostring(made))
+    return bytes(etree.tostring(plain_styles))

@@ -82,7 +82,7 @@ def _composed(line: str, boxes: Mapping[int, Box]) -> str:
     chars = list(line)
     for run in _RUN.finditer(line):
         accents = [at for at in range(*run.span()) if not line[at].isspace()]
-        letters = {at: found for at in accents if (found := _letter(line, boxes, at))}
+        letters = {at: place_and_letter for at in accents if (place_and_letter := _letter(line, boxes, at))}
         if len({place for place, _ in letters.values()}) == len(accents):
             for at, (place, letter) in letters.items():
                 chars[at], chars[place] = "", letter

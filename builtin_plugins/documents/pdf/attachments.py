@@ -68,12 +68,12 @@ def _may_pin(path: Path) -> bool:
         for packed in _PACKED.finditer(content):
             unpacking = zlib.decompressobj()
             try:
-                said = unpacking.decompress(
+                stream = unpacking.decompress(
                     content[packed.end() : packed.end() + _UNPACKED_BYTES], _UNPACKED_BYTES
                 )
             except zlib.error:  # encrypted, or packed in another way
                 return True
-            if _PINNED in said or not unpacking.eof:
+            if _PINNED in stream or not unpacking.eof:
                 return True
     return False
 
@@ -83,9 +83,9 @@ def _pinned(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterato
         annotation = raw.FPDFPage_GetAnnot(page, number)
         try:
             if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT and (
-                found := raw.FPDFAnnot_GetFileAttachment(annotation)
+                attachment := raw.FPDFAnnot_GetFileAttachment(annotation)
             ):
-                yield pypdfium2.PdfAttachment(found, document)
+                yield pypdfium2.PdfAttachment(attachment, document)
         finally:
             raw.FPDFPage_CloseAnnot(annotation)
 

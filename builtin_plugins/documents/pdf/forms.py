@@ -133,5 +133,5 @@ class _Labels:
 def _box(annotation: Any) -> _Box | None:
     """The place of an annotation; None if it has none."""
     box = raw.FS_RECTF()
-    found = raw.FPDFAnnot_GetRect(annotation, box)
-    return _Box(box.left, box.bottom, box.right, box.top) if found else None
+    has_place = raw.FPDFAnnot_GetRect(annotation, box)
+    return _Box(box.left, box.bottom, box.right, box.top) if has_place else None

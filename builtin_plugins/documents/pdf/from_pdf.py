@@ -130,12 +130,12 @@ def _read(
     whole = str(text_page.get_text_range())
     text, powers = _lines(text_page, whole)
     lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
-    found = tables.read(page, text_page, lines)
-    text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
+    layout = tables.read(page, text_page, lines)
+    text = with_powers(read_lines(text_page, _arranged(text, lines, layout)), powers)
     text = with_accents(text_page, text)  # last: the others look for PDFium's words
     filled = list(filled_in(document, page, text_page))
-    within = {" ".join(lines[at].split()) for places, _ in found.grids for at in places}
-    above = headings.read(index, text_page, whole, within.union(found.rows)) if headings else ()
+    within = {" ".join(lines[at].split()) for places, _ in layout.grids for at in places}
+    above = headings.read(index, text_page, whole, within.union(layout.rows)) if headings else ()
     text_page.close()
     page.close()
     return _Page(text, filled, above)
@@ -147,9 +147,9 @@ def _headings_in(text: str, headings: Sequence[Heading]) -> list[Heading]:
     """
     lines = {" ".join(line.split()): line for line in text.splitlines()} if headings else {}
     return [
-        one._replace(text=lines.get(one.text, one.text))
-        for one in headings
-        if one.text in lines or is_of_outline(one)
+        heading._replace(text=lines.get(heading.text, heading.text))
+        for heading in headings
+        if heading.text in lines or is_of_outline(heading)
     ]
 
 
@@ -158,10 +158,10 @@ def _lines(text_page: pypdfium2.PdfTextPage, whole: str) -> Written:
     then the `whole` text is taken, provided that none of it is outside the page.
     """
     text = str(text_page.get_text_bounded())
-    found = written(text_page, whole)
-    is_better = len(found.text) < len(whole) or text.count("\n") < found.text.count("\n")
+    reading = written(text_page, whole)
+    is_better = len(reading.text) < len(whole) or text.count("\n") < reading.text.count("\n")
     is_same = is_better and "".join(text.split()) == "".join(whole.split())
-    return found if is_same else found._replace(text=text)
+    return reading if is_same else reading._replace(text=text)
 
 
 def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
@@ -175,8 +175,8 @@ def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
     letters = [*map(_letters, lines)] if rows else []
     ordered = sorted(rows)
     keys = [" ".join(line.split()) for line in lines]
-    shown = set(keys)  # some may be outside the page
-    columns = {rows[0]: (rows, text) for rows, text in layout.columns if shown.issuperset(rows)}
+    visible = set(keys)  # some may be outside the page
+    columns = {rows[0]: (rows, text) for rows, text in layout.columns if visible.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
     end = 0  # of a row's lines
@@ -275,5 +275,5 @@ def _says(text: str, line: str) -> bool:
 
 def _reflow(text: str) -> str:
     text = _CUT_WORD.sub("", text.replace("\r\n", "\n"))
-    text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    text = _LIGATURE.sub(lambda ligature: unicodedata.normalize("NFKC", ligature[0]), text)
     return joined(_CONTINUED.sub(" ", text), _ROW).replace(_ROW, "")

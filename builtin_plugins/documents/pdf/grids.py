@@ -108,21 +108,21 @@ def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> lis
     the quarter turns that bring the text upright.
     """
     rulings, shades = _rulings(page, turns)
-    found = [cells for group in _groups(rulings) if (cells := _cells(group))]
+    tables = [cells for group in _groups(rulings) if (cells := _cells(group))]
     rules = [
         HorizontalRule(one.place, one.start, one.end) for one in [*rulings, *shades] if one.is_horizontal
     ]
-    rules = [rule for rule in rules if not any(cells.ys[-1] <= rule.place <= cells.ys[0] for cells in found)]
-    if not (found or has_rules(rules)) or text_page.count_chars() > _MOST_LETTERS:
+    rules = [rule for rule in rules if not any(cells.ys[-1] <= rule.place <= cells.ys[0] for cells in tables)]
+    if not (tables or has_rules(rules)) or text_page.count_chars() > _MOST_LETTERS:
         return []
     letters = [_letter(text_page, at, turns) for at in range(text_page.count_chars())]
-    found += map(_ruled, ruled_regions(rules, map(_glyph, filter(_is_shown, letters))))
-    found = found[:_MOST_TABLES]
-    if not found:
+    tables += map(_ruled, ruled_regions(rules, map(_glyph, filter(_is_shown, letters))))
+    tables = tables[:_MOST_TABLES]
+    if not tables:
         return []
-    inside = [[cells.find(letter.x, letter.y) for letter in letters] for cells in found]
+    inside = [[cells.find(letter.x, letter.y) for letter in letters] for cells in tables]
     owners = _owners(letters, inside, lines)
-    pairs = enumerate(zip(found, inside, strict=True))
+    pairs = enumerate(zip(tables, inside, strict=True))
     grids = (_grid(*pair, letters, owners, number) for number, pair in pairs)
     return [grid for grid in grids if grid]
 
@@ -151,7 +151,7 @@ def _rulings(page: Any, turns: int) -> tuple[list[Ruling], list[Ruling]]:
     """The straight lines on a page, and the upper and lower edges of shades; none if it is a drawing with
     very many.
     """
-    found: list[Ruling] = []
+    rulings: list[Ruling] = []
     shades: dict[tuple[int, int, int, int], Ruling] = {}
     corners = 0
     for shape in page.get_objects(filter=(raw.FPDF_PAGEOBJ_PATH,), max_depth=1):
@@ -162,14 +162,14 @@ def _rulings(page: Any, turns: int) -> tuple[list[Ruling], list[Ruling]]:
             if corners > _MOST_CORNERS:
                 return [], []
             lines = list(_lines_of(points, is_drawn=bool(stroke.value)))
-            found.extend(lines)
+            rulings.extend(lines)
             if not lines and len(points) in _BOX and not stroke.value:
                 color = _color(shape)
                 for edge in _lines_of(points, is_drawn=True):
                     key = round(edge.place), round(edge.start), round(edge.end), color
                     if edge.is_horizontal and shades.pop(key, None) is None:  # else it shows nothing
                         shades[key] = edge
-    return found, list(shades.values())
+    return rulings, list(shades.values())
 
 
 def _color(shape: Any) -> int:
@@ -282,7 +282,7 @@ def _nearest(places: Sequence[float], place: float) -> int:
     """Which of some places in ascending order is the nearest."""
     at = bisect_left(places, place)
     beside = range(max(at - 1, 0), min(at + 1, len(places)))
-    return min(beside, key=lambda one: abs(places[one] - place))
+    return min(beside, key=lambda index: abs(places[index] - place))
 
 
 def _with_walls(
@@ -294,11 +294,11 @@ def _with_walls(
 
 def _places(places: Iterator[float]) -> list[float]:
     """Places of lines, in order; places close together are one line."""
-    found: list[float] = []
+    merged: list[float] = []
     for place in sorted(places):
-        if not found or place - found[-1] > _THIN:
-            found.append(place)
-    return found
+        if not merged or place - merged[-1] > _THIN:
+            merged.append(place)
+    return merged
 
 
 def _letter(text_page: Any, at: int, turns: int) -> Letter:
@@ -317,12 +317,14 @@ def _owners(
         next((n for n, cells in enumerate(inside) if cells[at] is not None), None)
         for at in range(len(letters))
     ]
-    shown = ((letter.text, table) for letter, table in zip(letters, tables, strict=True))
+    owned_letters = ((letter.text, table) for letter, table in zip(letters, tables, strict=True))
     owners: list[set[int | None]] = []
     for line in lines:
         owned = set()
         for char in "".join(line.split()):
-            owner = next((table for text, table in shown if text == char or {text, char} <= set(_CUTS)), -1)
+            owner = next(
+                (table for text, table in owned_letters if text == char or {text, char} <= set(_CUTS)), -1
+            )
             if owner == -1:
                 return []
             owned.add(owner)

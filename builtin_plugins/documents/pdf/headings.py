@@ -58,7 +58,7 @@ class HeadingReader:
         edges = {at for at, _ in (*lines[:_EDGE], *lines[-_EDGE:])}
         before = [*self._before]
         self._before.append({_NUMBERS.sub("", line) for _, line in lines})
-        found: list[Heading] = []
+        headings: list[Heading] = []
         titled = _titled(entries, lines)
         letters = _Letters(text_page, text)
         styled = dict(_styled(letters, lines)) if len(text) <= _MOST_LETTERS else {}
@@ -69,11 +69,11 @@ class HeadingReader:
             if level is None and at in styled and line not in tables and not is_running:
                 level = styled[at] - 40 * bool(_PART.match(line)) - 20 * bool(_CHAPTER.match(line))
             if level is not None:
-                found.append(Heading(level, line))
-        if len(found) > _MOST_HEADINGS:
-            found = [one for one in found if is_of_outline(one)]
+                headings.append(Heading(level, line))
+        if len(headings) > _MOST_HEADINGS:
+            headings = [one for one in headings if is_of_outline(one)]
         alone = entries.items() if len(entries) == 1 and not titled else ()
-        return [*(Heading(level, title) for title, level in alone), *found]
+        return [*(Heading(level, title) for title, level in alone), *headings]
 
 
 def is_of_outline(heading: Heading) -> bool:
@@ -95,8 +95,8 @@ def _styled(letters: _Letters, lines: Sequence[tuple[int, str]]) -> Iterator[tup
     for height, (_, line) in zip(heights, lines, strict=True):
         usual[height] += len(line)
     body = max(usual, key=usual.__getitem__, default=0.0)
-    of_body = [one for height, one in zip(heights, lines, strict=True) if height == body]
-    has_bold_body = bool(of_body) and letters.is_bold(max(of_body, key=lambda one: len(one[1]))[0])
+    of_body = [entry for height, entry in zip(heights, lines, strict=True) if height == body]
+    has_bold_body = bool(of_body) and letters.is_bold(max(of_body, key=lambda entry: len(entry[1]))[0])
     for height, (at, line) in zip(heights, lines, strict=True):
         if height < body or not _may_head(line):
             continue
@@ -143,27 +143,27 @@ class _Letters:
 
 def _outline_of(document: pypdfium2.PdfDocument) -> Mapping[int, Mapping[str, int]]:
     """The titles in a document's outline with their levels (from 0), by page (from 0)."""
-    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    outline: defaultdict[int, dict[str, int]] = defaultdict(dict)
     with suppress(pypdfium2.PdfiumError):
         for entry in islice(document.get_toc(), _MOST_ENTRIES):
             target = entry.get_dest()
             page = None if target is None else target.get_index()
             title = _plain(entry.get_title())
-            if page is not None and 0 < len(title) <= _LONGEST and len(found[page]) < _MOST_HEADINGS:
-                found[page].setdefault(title, entry.level)
-    return found
+            if page is not None and 0 < len(title) <= _LONGEST and len(outline[page]) < _MOST_HEADINGS:
+                outline[page].setdefault(title, entry.level)
+    return outline
 
 
 def _titled(titles: Iterable[str], lines: Sequence[tuple[int, str]]) -> dict[int, str]:
     """The places of lines that have these titles: those that add at most a number, else words, too."""
-    found: dict[int, str] = {}
+    titles_by_place: dict[int, str] = {}
     for title in titles:
         ways = (_is_titled, _ends_with_title)
-        places = (at for way in ways for at, line in lines if at not in found and way(line, title))
+        places = (at for way in ways for at, line in lines if at not in titles_by_place and way(line, title))
         at = next(places, None)
         if at is not None:
-            found[at] = title
-    return found
+            titles_by_place[at] = title
+    return titles_by_place
 
 
 def _is_titled(line: str, title: str) -> bool:
@@ -177,9 +177,9 @@ def _is_titled(line: str, title: str) -> bool:
 
 def _ends_with_title(line: str, title: str) -> bool:
     """Whether a line ends with a title and could be a heading."""
-    wanted = _only_letters(title)
-    may_have = bool(wanted) and _may_have(line, title) and _may_head(line)
-    return may_have and _only_letters(line).endswith(wanted)
+    title_letters = _only_letters(title)
+    may_have = bool(title_letters) and _may_have(line, title) and _may_head(line)
+    return may_have and _only_letters(line).endswith(title_letters)
 
 
 def _may_have(line: str, title: str) -> bool:

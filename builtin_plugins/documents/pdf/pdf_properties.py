@@ -23,13 +23,13 @@ _SEARCHED_BYTES: Final = 64 * 1024 * 1024
 def note_pdf_properties(document: pypdfium2.PdfDocument, path: Path) -> None:
     """Note what the document that is open from `path` says about itself."""
     with suppress(pypdfium2.PdfiumError, UnicodeDecodeError):
-        told = document.get_metadata_dict(skip_empty=True)
-        note_property("title", told.get("Title"))
-        note_property("subject", told.get("Subject"))
-        note_property("author", *told.get("Author", "").split(";"))
-        note_property("keywords", *listed(told.get("Keywords")))
-        note_property("created", told.get("CreationDate"))
-        note_property("modified", told.get("ModDate"))
+        metadata = document.get_metadata_dict(skip_empty=True)
+        note_property("title", metadata.get("Title"))
+        note_property("subject", metadata.get("Subject"))
+        note_property("author", *metadata.get("Author", "").split(";"))
+        note_property("keywords", *listed(metadata.get("Keywords")))
+        note_property("created", metadata.get("CreationDate"))
+        note_property("modified", metadata.get("ModDate"))
     with suppress(etree.XMLSyntaxError, ValueError, OSError):
         _note_xmp(path)
 

@@ -40,12 +40,14 @@ def written(text_page: Any, text: str) -> Written:
     """Find the powers in `text`, the whole text of a page."""
     powers = Counter(islice(_powers(text_page, text), _MOST))
     pieces, place = [], 0
-    for found in _BREAK.finditer(text):
-        ends = text[found.start() - 1 : found.start()] + text[found.end() : found.end() + 1]
+    for line_break in _BREAK.finditer(text):
+        ends = (
+            text[line_break.start() - 1 : line_break.start()] + text[line_break.end() : line_break.end() + 1]
+        )
         is_ltr = not any(unicodedata.bidirectional(char) in _RTL for char in ends)  # others: see `pdf_rtl`
-        if is_ltr and _is_beside(*_boxes(text_page, text, found.start() - 1, found.end())):
-            pieces.append(text[place : found.start()])
-            place = found.end()
+        if is_ltr and _is_beside(*_boxes(text_page, text, line_break.start() - 1, line_break.end())):
+            pieces.append(text[place : line_break.start()])
+            place = line_break.end()
     return Written("".join([*pieces, text[place:]]), powers)
 
 
@@ -63,11 +65,11 @@ def _powers(text_page: Any, text: str) -> Iterator[tuple[str, str]]:
     for run in _RUN.finditer(text):
         if not _is_raised(*_boxes(text_page, text, run.start(), run.end() - 1)):
             continue
-        for found in _POWER.finditer(text, *run.span()):
-            one, other = _boxes(text_page, text, found.start() - 1, found.start(1))
+        for power in _POWER.finditer(text, *run.span()):
+            one, other = _boxes(text_page, text, power.start() - 1, power.start(1))
             if _is_raised(one, other) and _is_beside(one, other):
-                line = max(text.rfind("\n", 0, found.start()) + 1, found.start() - _CONTEXT)
-                yield " ".join(text[line : found.start()].split()[-_WORDS:]), found[1]
+                line = max(text.rfind("\n", 0, power.start()) + 1, power.start() - _CONTEXT)
+                yield " ".join(text[line : power.start()].split()[-_WORDS:]), power[1]
 
 
 def _boxes(text_page: Any, text: str, *places: int) -> list[Box | None]:

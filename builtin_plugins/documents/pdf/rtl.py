@@ -58,7 +58,7 @@ def read_lines(text_page: Any, text: str) -> str:
     if not _RTL.search(text):
         return text
     lines = [letters for letters in _lines(text_page) if _is_from_right(letters)]
-    found = {_key(_written(letters)): _ordered(letters) for letters in lines if _is_level(letters)}
+    ordered_lines = {_key(_written(letters)): _ordered(letters) for letters in lines if _is_level(letters)}
     words = {
         word: right
         for letters in lines
@@ -66,12 +66,12 @@ def read_lines(text_page: Any, text: str) -> str:
         if word != right
     }
     read = [
-        _WORD.sub(lambda one: words.get(one[0], one[0]), line)
+        _WORD.sub(lambda match: words.get(match[0], match[0]), line)
         if "\t" in line
-        else found.get(_key(line), line)
+        else ordered_lines.get(_key(line), line)
         for line in text.splitlines()
     ]
-    return _joined(read, set(found.values()))
+    return _joined(read, set(ordered_lines.values()))
 
 
 def is_from_right(text: str) -> bool:
@@ -124,23 +124,23 @@ def _lines(text_page: Any) -> Iterator[list[_Letter]]:
 
 def _is_level(letters: list[_Letter]) -> bool:
     """Whether all letters stand side by side; rotated text is left as it is."""
-    shown = [letter for letter in letters if not letter.text.isspace()]
-    highest = max(letter.top - letter.bottom for letter in shown)
-    return max(one.top for one in shown) - min(one.bottom for one in shown) < 2 * highest
+    visible = [letter for letter in letters if not letter.text.isspace()]
+    highest = max(letter.top - letter.bottom for letter in visible)
+    return max(one.top for one in visible) - min(one.bottom for one in visible) < 2 * highest
 
 
 def _ordered(letters: list[_Letter]) -> str:
     merged = list(_ligatures(letters))
     spaced = {(a, c) for a, b, c in zip(merged, merged[1:], merged[2:], strict=False) if b.text.isspace()}
-    shown = (one for one in merged if not one.text.isspace())
-    from_right = sorted(shown, key=lambda one: -(one.left + one.right))
+    visible = (letter for letter in merged if not letter.text.isspace())
+    from_right = sorted(visible, key=lambda letter: -(letter.left + letter.right))
     pieces = [from_right[0].text]
     for one, other in pairwise(from_right):
         gap = (one.left - other.right) / max(one.top - one.bottom, other.top - other.bottom, 0.1)
         mixes = any(_LATIN.match(a.text) and _RTL.match(b.text) for a, b in ((one, other), (other, one)))
         space = _NARROW_SPACE if mixes or (one, other) in spaced else _SPACE
         pieces.append(("\t" if gap > _CELL else " " if gap > space else "") + other.text)
-    line = _TURNED.sub(lambda found: found[0][::-1], "".join(pieces))
+    line = _TURNED.sub(lambda turned: turned[0][::-1], "".join(pieces))
     line = _STOP_BEFORE.sub(r"\1 ", line)
     line = mirrored(line)
     stop = _STOP_FIRST.match(line)

@@ -115,14 +115,14 @@ def has_rules(rules: Iterable[HorizontalRule]) -> bool:
 
 def _joined(rules: Iterable[HorizontalRule]) -> list[HorizontalRule]:
     """Lines as they are seen: they may be drawn cell by cell."""
-    found: list[HorizontalRule] = []
-    for rule in sorted(rules, key=lambda one: (-round(one.place), one.start)):
-        last = found[-1] if found else None
+    joined: list[HorizontalRule] = []
+    for rule in sorted(rules, key=lambda rule: (-round(rule.place), rule.start)):
+        last = joined[-1] if joined else None
         if last and abs(last.place - rule.place) < _NEAR / 2 and rule.start <= last.end + _NEAR:
-            found[-1] = last._replace(end=max(last.end, rule.end))
+            joined[-1] = last._replace(end=max(last.end, rule.end))
         else:
-            found.append(rule)
-    return [rule for rule in found if rule.end - rule.start >= _LEAST_WIDTH]
+            joined.append(rule)
+    return [rule for rule in joined if rule.end - rule.start >= _LEAST_WIDTH]
 
 
 def _groups(rules: Sequence[HorizontalRule]) -> Iterator[list[HorizontalRule]]:
@@ -190,11 +190,11 @@ def _named(before: _Band, own: Sequence[_Band], place: float) -> tuple[list[_Lin
     """The lines of names above the first rule, and the columns. With such lines, there are no names below
     the rule, but rows, of which the first may have more columns than the others.
     """
-    known = _columns(own)
-    for columns in sorted((known, _columns([[], *own])), key=len, reverse=True):
+    own_columns = _columns(own)
+    for columns in sorted((own_columns, _columns([[], *own])), key=len, reverse=True):
         if above := _beside(before[::-1], place, columns)[:_MOST_NAMES]:
             return [*above, *_spanning(before[::-1][len(above) :], above[-1], columns)], columns
-    return [], known
+    return [], own_columns
 
 
 def _spanning(lines: Sequence[_Line], below: _Line, columns: Sequence[_Column]) -> list[_Line]:
@@ -207,15 +207,15 @@ def _spanning(lines: Sequence[_Line], below: _Line, columns: Sequence[_Column]) 
 
 def _beside(lines: Sequence[_Line], place: float, columns: Sequence[_Column]) -> list[_Line]:
     """The lines of cells above the first rule or below the last one, from the nearest."""
-    found: list[_Line] = []
+    beside: list[_Line] = []
     for line in lines:
         under = [_under(columns, piece) for piece in line.pieces]
         is_row = len(under) > 1 and all(len(one) == 1 for one in under)
         if not is_row or abs(line.y - place) > _BESIDE * line.height:
             break
-        found.append(line)
+        beside.append(line)
         place = line.y
-    return found
+    return beside
 
 
 def _region(bands: Sequence[_Band], places: Sequence[float], sides: tuple[float, float]) -> Region | None:
@@ -287,18 +287,18 @@ def _narrow(lines: Sequence[Sequence[_Piece]]) -> Iterator[_Piece]:
 
 def _is_aligned(bands: Sequence[_Band], columns: Sequence[_Column]) -> bool:
     """Whether the cells of each column begin, end, or have their middles at the same places."""
-    found: list[list[_Piece]] = [[] for _ in columns]
+    pieces_by_column: list[list[_Piece]] = [[] for _ in columns]
     for line in (line for band in bands for line in band if len(line.pieces) > 1):
         for piece in line.pieces:
             if len(under := _under(columns, piece)) == 1:
-                found[under[0]].append(piece)
+                pieces_by_column[under[0]].append(piece)
     places = [
         (
             [piece.left for piece in cells],
             [piece.right for piece in cells],
             [sum(piece[:2]) / 2 for piece in cells],
         )
-        for cells in found
+        for cells in pieces_by_column
     ]
     return all(len(column[0]) > 1 and any(map(_are_alike, column)) for column in places)
 

@@ -126,9 +126,9 @@ class TableReader:
         titles, names, filled = grid.parts()
         rows = [row for row in filled if any(row)]
         above = text[max(0, grid.lines.start - _MOST_CAPTIONS) : grid.lines.start]
-        known = not names and all(len(row) == len(carried.names) for row in rows)
+        continues = not names and all(len(row) == len(carried.names) for row in rows)
         caption = [*_captions([" ".join(line.split()) for line in above]), *filter(is_caption, titles)]
-        self._head = TableHead(names, caption) if names else carried if known else TableHead()
+        self._head = TableHead(names, caption) if names else carried if continues else TableHead()
         head = [*titles, "\t".join(names)] if names else titles
         size = size_of(names) if names else self._head.room
         return "\n".join([*head, *_written(rows, self._head, size)])
@@ -147,7 +147,7 @@ def _parts(run: TableRun, text_of: Any) -> Iterator[_RunPart]:
     start, has_amounts = 0, False
     for at, row in enumerate(texts):
         if has_amounts and begins_names(row, texts[at + 1 :]):
-            labels = len([*takewhile(lambda one: len(_filled(one)) == 1, run.rows[:at][::-1])])
+            labels = len([*takewhile(lambda cells: len(_filled(cells)) == 1, run.rows[:at][::-1])])
             yield _RunPart(run.first + start, run.rows[start : at - labels])
             start, has_amounts = at, False
         has_amounts = has_amounts or any(map(is_amount, row[1:]))

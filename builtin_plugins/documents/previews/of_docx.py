@@ -37,23 +37,23 @@ def preview(path: Path) -> PreviewPage:
             return {"src": ""}
 
     with open_archive(path), path.open("rb") as file:
-        found = mammoth.convert_to_html(
+        conversion = mammoth.convert_to_html(
             file,
             style_map=_style_map(),
             transform_document=transforms.paragraph(_aligned),
             convert_image=mammoth.images.img_element(picture),
             include_embedded_style_map=False,  # a document doesn't choose its elements
         )
-    return PreviewPage(f'<div class="text">{found.value}</div>')
+    return PreviewPage(f'<div class="text">{conversion.value}</div>')
 
 
 def _aligned(paragraph: Any) -> Any:
     """The paragraph with a style that tells its alignment, too: mammoth shows none."""
     side = _SIDES.get(paragraph.alignment)
-    known = (paragraph.style_name or "") if paragraph.style_name in _STYLES else ""
+    style = (paragraph.style_name or "") if paragraph.style_name in _STYLES else ""
     if side is None or paragraph.numbering is not None:
         return paragraph
-    return paragraph.copy(style_name=f"{known} to {side}")
+    return paragraph.copy(style_name=f"{style} to {side}")
 
 
 def _style_map() -> str:

@@ -22,15 +22,15 @@ _MOST_PICTURE_BYTES: Final = 8 * 1024 * 1024
 
 def preview(path: Path) -> PreviewPage:
     """The chapters of a book, up to 12 million characters. Raises `UnparsableDocument` as its parser does."""
-    pictures, shown, room = EmbeddedPictures(), list[str](), _MOST_CHARS
+    pictures, bodies, room = EmbeddedPictures(), list[str](), _MOST_CHARS
     with open_archive(path, checked=()) as archive:
         for name, page in chapter_pages(archive):
             room -= len(page)
             if room < 0:
-                shown.append('<p class="note">The rest of the book is not shown here.</p>')
+                bodies.append('<p class="note">The rest of the book is not shown here.</p>')
                 break
-            shown.append(_with_pictures(_body(page), archive, posixpath.dirname(name), pictures))
-    return PreviewPage(f'<div class="text">{"<hr class=page>".join(shown)}</div>')
+            bodies.append(_with_pictures(_body(page), archive, posixpath.dirname(name), pictures))
+    return PreviewPage(f'<div class="text">{"<hr class=page>".join(bodies)}</div>')
 
 
 def _with_pictures(page: str, archive: zipfile.ZipFile, folder: str, pictures: EmbeddedPictures) -> str:
@@ -45,5 +45,5 @@ def _with_pictures(page: str, archive: zipfile.ZipFile, folder: str, pictures: E
 
 def _body(page: str) -> str:
     """A chapter without its head."""
-    found = _BODY.search(page)
-    return page if found is None else page[found.start() :]
+    body = _BODY.search(page)
+    return page if body is None else page[body.start() :]

@@ -136,11 +136,11 @@ class _Drawing:
 
     def _inherited(self, name: str | None) -> str:
         """The CSS of a style with those that it is based on, which come first."""
-        found: list[str] = []
-        while name and name in self._styles and len(found) < _DEEPEST:
-            found.append(self._looks.get(name, ""))
+        looks: list[str] = []
+        while name and name in self._styles and len(looks) < _DEEPEST:
+            looks.append(self._looks.get(name, ""))
             name = self._styles[name].get(f"{_STYLE}parent-style-name")
-        return " ".join(reversed(found))
+        return " ".join(reversed(looks))
 
     def _property(self, name: str | None, attribute: str) -> str | None:
         for _ in range(_DEEPEST):
@@ -179,9 +179,9 @@ def _page_size(styles: etree._Element | None) -> tuple[float, float]:
     if styles is None or master is None:
         return _WIDTH, _HEIGHT
     layout = master.get(f"{_STYLE}page-layout-name")
-    for one in styles.iter(f"{_STYLE}page-layout"):
-        if one.get(f"{_STYLE}name") == layout:
-            for properties in one:
+    for page_layout in styles.iter(f"{_STYLE}page-layout"):
+        if page_layout.get(f"{_STYLE}name") == layout:
+            for properties in page_layout:
                 width, height = (_points(properties.get(f"{_FO}page-{side}")) for side in ("width", "height"))
                 if width and height:
                     return width, height
@@ -189,8 +189,8 @@ def _page_size(styles: etree._Element | None) -> tuple[float, float]:
 
 
 def _points(length: str | None) -> float | None:
-    found = _LENGTH.fullmatch(length or "")
+    match = _LENGTH.fullmatch(length or "")
     try:
-        return None if found is None else float(found[1]) * _POINTS[found[2]]
+        return None if match is None else float(match[1]) * _POINTS[match[2]]
     except ValueError:  # several dots
         return None

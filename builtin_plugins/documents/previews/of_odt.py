@@ -73,9 +73,9 @@ def looks_in(root: etree._Element) -> dict[str, str]:
 def _looks(style: etree._Element) -> Iterator[str]:
     for properties in style:
         for name, value in properties.attrib.items():
-            known = _LOOKS.get(str(name).removeprefix(_LOOKS_NS)) if str(name).startswith(_LOOKS_NS) else None
-            if known:
-                yield f"{known}: {_SIDES.get(str(value), str(value))};"
+            css = _LOOKS.get(str(name).removeprefix(_LOOKS_NS)) if str(name).startswith(_LOOKS_NS) else None
+            if css:
+                yield f"{css}: {_SIDES.get(str(value), str(value))};"
             elif name == f"{_STYLE}text-underline-style" and value != "none":
                 yield "text-decoration: underline;"
 

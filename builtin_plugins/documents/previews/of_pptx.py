@@ -225,7 +225,7 @@ def _lines(text: str) -> str:
 
 def _text_styles(master: Any, kind: str) -> list[_TextStyle]:
     """The styles of a design's titles or bodies, by level."""
-    found = []
+    styles = []
     for level in range(_LEVELS if kind == "body" else 1):
         usual = _USUAL[kind][level]
         own = master.element.find(f".//{qn(f'p:{kind}Style')}/{qn(f'a:lvl{level + 1}pPr')}")
@@ -234,8 +234,8 @@ def _text_styles(master: Any, kind: str) -> list[_TextStyle]:
             size = "" if font is None else font.get("sz", "")
             side = _MASTER_SIDES.get(own.get("algn", ""))
             usual = _TextStyle(int(size) / 100 if size.isdecimal() else usual.size, side)
-        found.append(usual)
-    return found
+        styles.append(usual)
+    return styles
 
 
 def _inner(group: Any, frame: _Frame) -> _Frame:

@@ -43,13 +43,13 @@ def preview(path: Path) -> PreviewPage:
 
 def preview_ods(path: Path) -> PreviewPage:
     """The visible sheets of an OpenDocument spreadsheet. Raises `UnparsableDocument` as its parser does."""
-    room, shown = _Room(), []
+    room, sheets = _Room(), []
     for sheet in from_ods.visible_sheets(path):
-        shown.append(_sheet(sheet.title, (line.split("\t") for line in sheet.lines), _PLAIN, room))
+        sheets.append(_sheet(sheet.title, (line.split("\t") for line in sheet.lines), _PLAIN, room))
         if not room.cells:
             break
         deque(sheet.lines, maxlen=0)
-    return PreviewPage("".join(shown))
+    return PreviewPage("".join(sheets))
 
 
 def preview_csv(path: Path) -> PreviewPage:
@@ -69,11 +69,11 @@ def _sheet(title: str, rows: Iterable[list[str]], layout: Layout, room: _Room) -
             left_out = True
             break
         room.cells -= width + 1
-        shown = cells[: min(width, _MOST_COLUMNS)]
-        columns = max(columns, len(shown))
-        if names < 0 and len(list(filter(None, shown))) > 1:
+        visible_cells = cells[: min(width, _MOST_COLUMNS)]
+        columns = max(columns, len(visible_cells))
+        if names < 0 and len(list(filter(None, visible_cells))) > 1:
             names = number
-        lines.append((number, shown))
+        lines.append((number, visible_cells))
     visible = [at for at in range(columns) if at not in layout.columns]
     head = "".join(f"<th>{get_column_letter(at + 1)}</th>" for at in visible)
     body = "".join(_rows(lines, visible, layout, names))
@@ -91,7 +91,7 @@ def _rows(
     covered = set[tuple[int, int]]()
     for number, cells in lines:
         spans = {one.left: one for one in layout.merged.get(number, ())}
-        shown = []
+        html_cells = []
         for at in visible:
             if (number, at) in covered:
                 continue
@@ -108,6 +108,6 @@ def _rows(
                 tall = sum(number <= other <= bottom for other, _ in lines)
                 size = f' colspan="{wide}" rowspan="{min(tall, _MOST_COLUMNS)}"'
             kind = ' class="n"' if _NUMBER.fullmatch(text) else ""
-            shown.append(f"<td{kind}{size}>{escape(text[:_LONGEST])}</td>")
+            html_cells.append(f"<td{kind}{size}>{escape(text[:_LONGEST])}</td>")
         mark = ' class="names"' if number == names else ""
-        yield f"<tr{mark}><th>{number}</th>{''.join(shown)}</tr>"
+        yield f"<tr{mark}><th>{number}</th>{''.join(html_cells)}</tr>"

@@ -60,24 +60,28 @@ def names_columns(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -> bo
         return False
     if len(cells) == 2 and not is_crossed and is_period(cells[1]) and not _are_amounts(1, below):
         return False  # "Founded: 1998", above other facts
-    known = {at for at in range(1, len(cells)) if _has_amounts(at, below)}
-    return bool(known) and unsure <= {0, *known} and (not is_crossed or 2 * len(known) >= len(names))
+    amount_columns = {at for at in range(1, len(cells)) if _has_amounts(at, below)}
+    return (
+        bool(amount_columns)
+        and unsure <= {0, *amount_columns}
+        and (not is_crossed or 2 * len(amount_columns) >= len(names))
+    )
 
 
 def count_names(rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] = ()) -> int:
     """How many of a table's first rows name its columns. Above the last of them, there may be names of
     several columns, which `spread`, the rows once more, has in each of these.
     """
-    found = 0
+    count = 0
     for at in range(min(_MOST_NAME_ROWS, len(rows) - 1)):
-        if found and not _has_periods(rows[at]):
+        if count and not _has_periods(rows[at]):
             break
         names = names_of((spread or rows)[: at + 1])[1]
         if names_columns(names, rows[at + 1 : at + 1 + _ROWS_BELOW]):
-            found = at + 1
-        elif found or not _may_group(rows[at]):
+            count = at + 1
+        elif count or not _may_group(rows[at]):
             break
-    return found
+    return count
 
 
 def begins_names(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -157,8 +161,8 @@ def without_marks(
         for at in dropped:
             if at < len(row) and row[at] and at + 1 < len(row) and wide[at + 1] == row[at]:
                 row[at + 1] = row[at]
-    kept = [[cell for at, cell in enumerate(row) if at not in dropped] for row in joined]
-    return kept, [[cell for at, cell in enumerate(row) if at not in dropped] for row in wides]
+    remaining = [[cell for at, cell in enumerate(row) if at not in dropped] for row in joined]
+    return remaining, [[cell for at, cell in enumerate(row) if at not in dropped] for row in wides]
 
 
 def lines_without_marks(lines: Sequence[str], spread: Mapping[str, str]) -> list[str]:

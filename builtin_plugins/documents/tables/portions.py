@@ -95,8 +95,8 @@ def line_of(
 
 
 def _line(cells: Sequence[str], hidden: Collection[int]) -> str:
-    shown = [cell for at, cell in enumerate(cells) if at not in hidden] if hidden else cells
-    return "\t".join(shown).rstrip()
+    visible = [cell for at, cell in enumerate(cells) if at not in hidden] if hidden else cells
+    return "\t".join(visible).rstrip()
 
 
 def portions_of_sheet(lines: Iterator[str], wide: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:

@@ -37,18 +37,18 @@ class CellGrid:
         self._wide = []
         if not self._from_above and all(span is _ONE for span in spans):
             return cells
-        made: list[str] = []
+        filled: list[str] = []
         for cell, span in zip(cells, spans, strict=True):
-            self._fill(made)
-            wide = min(span.columns, MOST_COLUMNS - len(made))
+            self._fill(filled)
+            wide = min(span.columns, MOST_COLUMNS - len(filled))
             if wide > 1:
-                self._wide.append((len(made), wide))
+                self._wide.append((len(filled), wide))
             for text in (cell, *[""] * (wide - 1)):
-                if span.rows > 1 and len(made) < MOST_COLUMNS:
-                    self._reach_below(len(made), text, span.rows - 1)
-                made.append(text)
-        self._fill(made)
-        return made
+                if span.rows > 1 and len(filled) < MOST_COLUMNS:
+                    self._reach_below(len(filled), text, span.rows - 1)
+                filled.append(text)
+        self._fill(filled)
+        return filled
 
     def spread(self, row: Sequence[str]) -> Sequence[str]:
         """The last row, with the text of a wide cell repeated in each of its columns."""
@@ -63,12 +63,12 @@ class CellGrid:
             text = ""
         self._from_above[column] = (text, rows)
 
-    def _fill(self, made: list[str]) -> None:
-        while len(made) in self._from_above:
-            text, rows = self._from_above.pop(len(made))
+    def _fill(self, cells: list[str]) -> None:
+        while len(cells) in self._from_above:
+            text, rows = self._from_above.pop(len(cells))
             if rows > 1:
-                self._from_above[len(made)] = (text, rows - 1)
-            made.append(text)
+                self._from_above[len(cells)] = (text, rows - 1)
+            cells.append(text)
 
 
 def names_of(head: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:

@@ -121,13 +121,13 @@ def code_page_of(sample: bytes) -> str | None:
     if japanese := _japanese(plain):
         return japanese
     sure = _plausible(plain, (*_MODERN, *_OLD))
-    found = next(iter(sure), None)
-    if found in _OLD:
-        found = _old_or_modern(plain, sure, found)
-    if found in _RARER_LATIN and _tells_little(plain, sure.get(found, 0.0), sure.get(_WESTERN, 0.0)):
+    codec = next(iter(sure), None)
+    if codec in _OLD:
+        codec = _old_or_modern(plain, sure, codec)
+    if codec in _RARER_LATIN and _tells_little(plain, sure.get(codec, 0.0), sure.get(_WESTERN, 0.0)):
         return _WESTERN
     # Where ISO 8859-2 has controls, its Windows cousin has quotation marks and dashes.
-    return "cp1250" if found == _LATIN_2 and _C1.search(plain) else found
+    return "cp1250" if codec == _LATIN_2 and _C1.search(plain) else codec
 
 
 def is_unsure(head: bytes) -> bool:
@@ -349,17 +349,17 @@ def _switching(head: bytes) -> str | None:
 
 def _first_foreign(data: bytes) -> int:
     """The offset of the first byte that is not ASCII."""
-    found = NOT_ASCII.search(data)
-    return found.start() if found else 0
+    foreign = NOT_ASCII.search(data)
+    return foreign.start() if foreign else 0
 
 
 def _of_windows(error: UnicodeError) -> tuple[str, int]:
     """Characters such as ① and 髙, which Windows adds to ISO-2022-JP, in the places of its Shift JIS."""
     assert isinstance(error, UnicodeDecodeError)
-    found = error.object[error.start : error.end]
-    if len(found) != 2 or min(found) <= 0x20:
+    code_point = error.object[error.start : error.end]
+    if len(code_point) != 2 or min(code_point) <= 0x20:
         return "\ufffd", error.end
-    row, cell = found
+    row, cell = code_point
     lead = (row + 1) // 2 + (0x70 if row < 0x5F else 0xB0)
     trail = cell + (0x7E if row % 2 == 0 else 0x1F if cell < 0x60 else 0x20)
     return bytes((lead, trail)).decode("cp932", "replace"), error.end
@@ -462,7 +462,7 @@ def repair(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return _ESCAPED.sub(lambda found: _as_windows_1252(found[0]), text)
+        return _ESCAPED.sub(lambda escaped: _as_windows_1252(escaped[0]), text)
     return text
 
 

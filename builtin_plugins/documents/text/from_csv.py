@@ -17,7 +17,7 @@ from builtin_plugins.documents.text.encoding import open_text, repair
 MAX_FIELD_CHARS: Final = 16 * 1024 * 1024
 _SAMPLE_CHARS: Final = 32_768
 _LEAST: Final = 0.01  # share of the rows that must agree with the first
-_TOLD: Final = re.compile(r"\ufeff?sep=([^\"\s\w]|\t)\s*$", re.IGNORECASE)
+_DECLARED: Final = re.compile(r"\ufeff?sep=([^\"\s\w]|\t)\s*$", re.IGNORECASE)
 # Within a cell: what follows does not end it. A path may end with a backslash before its last quote.
 _ESCAPED_QUOTE: Final = re.compile(r'[^\\]\\"(?![,;|\t\r\n]|$)')
 _EMPTY_CELL: Final = re.compile(r'(?:^|(?<=[,;|\t]))""(?=[,;|\t\r\n]|$)', re.MULTILINE)
@@ -46,25 +46,25 @@ def parse(path: Path) -> Iterator[Block]:
 
 def rows_of(path: Path) -> Iterator[list[str]]:
     """The rows that aren't blank, titles and names included. Raises what `parse` raises."""
-    told = _told_delimiter(path)
-    lines = islice(_lines(path), 1 if told else 0, None)
+    declared = _declared_delimiter(path)
+    lines = islice(_lines(path), 1 if declared else 0, None)
     escape = "\\" if _escapes(path) else None
-    return _rows(csv.reader(lines, delimiter=told or _delimiter(path), escapechar=escape))
+    return _rows(csv.reader(lines, delimiter=declared or _delimiter(path), escapechar=escape))
 
 
-def _told_delimiter(path: Path) -> str | None:
+def _declared_delimiter(path: Path) -> str | None:
     """The delimiter named in a first line such as `sep=;`, which Excel reads and writes."""
     with open_text(path) as file:
-        found = _TOLD.match(file.readline(_SAMPLE_CHARS))
-    return found[1] if found else None
+        declaration = _DECLARED.match(file.readline(_SAMPLE_CHARS))
+    return declaration[1] if declaration else None
 
 
 def _delimiter(path: Path) -> str:
     """The delimiter of the rows, or of the rows below a title that contains none."""
     with open_text(path) as file:
         sample = file.read(_SAMPLE_CHARS)
-    if found := find_delimiter(sample, least=_LEAST):
-        return found
+    if delimiter := find_delimiter(sample, least=_LEAST):
+        return delimiter
     lines = sample.splitlines(keepends=True)
     below = ("".join(lines[at:]) for at in range(1, FIRST_ROWS))
     return next(filter(None, map(find_delimiter, below)), ",")

@@ -71,8 +71,8 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+    space = _SPACE.match(text, place)
+    return space.end() if space else place
 
 
 def _load(text: str) -> Any:

@@ -57,19 +57,19 @@ def parse(path: Path) -> Iterator[Block]:
     lines: list[str] = []
     name = ""
     left_out, begins = 0, False
-    for one in filter(None, map(_read, _unfolded(path))):
-        kind = one.value.strip().upper()
-        begins = begins or one.name == "BEGIN"
-        if one.name in ("BEGIN", "END") and kind in _LEFT_OUT:
-            left_out += 1 if one.name == "BEGIN" else -1
-        elif one.name in ("BEGIN", "END"):
+    for entry in filter(None, map(_read, _unfolded(path))):
+        kind = entry.value.strip().upper()
+        begins = begins or entry.name == "BEGIN"
+        if entry.name in ("BEGIN", "END") and kind in _LEFT_OUT:
+            left_out += 1 if entry.name == "BEGIN" else -1
+        elif entry.name in ("BEGIN", "END"):
             if kind in _WHOLE:
                 yield _block(name, lines)
                 name, lines = "", []
-        elif one.name == _PARTS:
-            name = _line(one)
-        elif left_out <= 0 and one.name not in _NOISE and not one.name.startswith("X-"):
-            lines += filter(None, [_line(one)])
+        elif entry.name == _PARTS:
+            name = _line(entry)
+        elif left_out <= 0 and entry.name not in _NOISE and not entry.name.startswith("X-"):
+            lines += filter(None, [_line(entry)])
     if not begins:
         raise UnparsableDocument("corrupt", "neither a calendar nor contacts")
     yield _block(name, lines)
@@ -99,9 +99,9 @@ def _read(line: str) -> _Property | None:
     if name is None or len(line) > _MAX_CHARS:
         return None
     at, parameters = name.end(), dict[str, str]()
-    while found := _PARAMETER.match(line, at):
-        parameters[found[1].upper()] = (found[2] or found[1]).strip('"')
-        at = found.end()
+    while parameter := _PARAMETER.match(line, at):
+        parameters[parameter[1].upper()] = (parameter[2] or parameter[1]).strip('"')
+        at = parameter.end()
     return _Property(name[1].upper(), parameters, line[at + 1 :]) if line[at : at + 1] == ":" else None
 
 
@@ -117,7 +117,7 @@ def _line(entry: _Property) -> str:
     elif entry.name == _PARTS:
         parts = [*map(str.strip, _PART.split(text)), *[""] * len(_IN_WORDS)]
         text = " ".join(parts[at] for at in _IN_WORDS if parts[at])
-    text = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], text).strip()
+    text = _ESCAPED.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], text).strip()
     if moment := _MOMENT.fullmatch(text):
         text = _moment(moment, entry.parameters.get("TZID", ""))
     if entry.name in ("ATTENDEE", "ORGANIZER"):

@@ -15,13 +15,13 @@ SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
 def locate_file(file: Path | None = None) -> Path:
     """The path of the file: `file` if given, else the installed package's. Raises WeightsNotFound."""
-    found = file if file is not None else _in_package()
-    if not found.is_file():
+    path = file if file is not None else _in_package()
+    if not path.is_file():
         raise WeightsNotFound(
-            f"{found} does not exist: set PLATFORM_EMBEDDINGS_E5_FILE to a copy of {FILE}, or unset it "
+            f"{path} does not exist: set PLATFORM_EMBEDDINGS_E5_FILE to a copy of {FILE}, or unset it "
             f"to use the package {PACKAGE}"
         )
-    return found
+    return path
 
 
 def find_file(file: Path | None = None) -> tuple[Path, str]:
@@ -31,14 +31,14 @@ def find_file(file: Path | None = None) -> tuple[Path, str]:
         WeightsNotFound: `file` is not there, or the package is not installed.
         WeightsDamaged: it differs from the published one.
     """
-    found = locate_file(file)
-    with found.open("rb") as stream:
+    path = locate_file(file)
+    with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if digest != SHA256:
         raise WeightsDamaged(
-            f"{found} is not the {FILE} of {PACKAGE} (sha256 {digest}, expected {SHA256}): install it again"
+            f"{path} is not the {FILE} of {PACKAGE} (sha256 {digest}, expected {SHA256}): install it again"
         )
-    return found, digest[:12]
+    return path, digest[:12]
 
 
 def _in_package() -> Path:

@@ -65,7 +65,7 @@ class E5:
     def tensors(self) -> dict[str, Vectors]:
         """All but the word embeddings, in fp32, by the names of `transformers.BertModel` (86 MB)."""
         hidden = self._packed.shape.hidden
-        found = {
+        tensors = {
             "embeddings.position_embeddings.weight": self._packed.tensor("emb.pos", hidden),
             "embeddings.token_type_embeddings.weight": self._packed.tensor("emb.type", hidden),
             "embeddings.LayerNorm.weight": self._packed.tensor("emb.ln.w"),
@@ -73,8 +73,8 @@ class E5:
         }
         for layer in range(self._packed.shape.layers):
             for short, name in _LAYER.items():
-                found |= self._pair(f"l{layer}.{short}", f"encoder.layer.{layer}.{name}")
-        return found
+                tensors |= self._pair(f"l{layer}.{short}", f"encoder.layer.{layer}.{name}")
+        return tensors
 
     def _pair(self, short: str, name: str) -> dict[str, Vectors]:
         """Weight and bias of one part; a matrix [out, in] has a row for each element of its bias."""

@@ -85,22 +85,22 @@ class _Reader:
         self._at = 0
 
     def take(self, size: int) -> bytes:
-        found = bytes(self._data[self._at : self._at + size])
+        data = bytes(self._data[self._at : self._at + size])
         self._at += size
-        return found
+        return data
 
     def skip(self, size: int) -> None:
         self._at += size
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        found = struct.unpack_from("<" + form, self._data, self._at)
+        values = struct.unpack_from("<" + form, self._data, self._at)
         self._at += struct.calcsize("<" + form)
-        return found
+        return values
 
     def array(self, kind: type[np.generic], count: int) -> npt.NDArray[Any]:
-        found = np.frombuffer(self._data, kind, count, self._at)
-        self._at += found.nbytes
-        return found
+        values = np.frombuffer(self._data, kind, count, self._at)
+        self._at += values.nbytes
+        return values
 
 
 def _vocabulary(reader: _Reader) -> Vocabulary:
@@ -116,23 +116,23 @@ def _vocabulary(reader: _Reader) -> Vocabulary:
 def _replacements(reader: _Reader) -> dict[int, str]:
     """For `str.translate`: the replacement of each of these characters, which may be empty."""
     count, _ = reader.numbers("iI")
-    found = {}
+    replacements = {}
     for _ in range(count):
         character, length = reader.numbers("IB")
-        found[character] = "".join(map(chr, reader.numbers(f"{length}I")))
-    return found
+        replacements[character] = "".join(map(chr, reader.numbers(f"{length}I")))
+    return replacements
 
 
 def _directory(reader: _Reader) -> dict[str, tuple[int, int, int]]:
     """Kind, start and size in bytes of each tensor, by name."""
     (count,) = reader.numbers("i")
-    found = {}
+    directory = {}
     for _ in range(count):
         (length,) = reader.numbers("H")
         name = reader.take(length).decode()
         kind, _, start, size = reader.numbers("BIQQ")
-        found[name] = (kind, start, size)
-    return found
+        directory[name] = (kind, start, size)
+    return directory
 
 
 def _unpacked(blocks: Bytes) -> Vectors:

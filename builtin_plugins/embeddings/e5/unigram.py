@@ -28,32 +28,32 @@ class Unigram:
 
     def __init__(self, vocabulary: Vocabulary, most: int) -> None:
         """`most` is the maximum of ids for one text, including its two marks."""
-        found = {piece.decode(): number for number, piece in enumerate(vocabulary.pieces)}
+        pieces = {piece.decode(): number for number, piece in enumerate(vocabulary.pieces)}
         for mark in _SPECIAL:  # a document that contains one literally gets its letters, not the mark
-            found.pop(mark, None)
-        self._pieces = found
+            pieces.pop(mark, None)
+        self._pieces = pieces
         self._scores = vocabulary.scores
-        self._longest = max(map(len, found))
+        self._longest = max(map(len, pieces))
         self._unknown = (min(vocabulary.scores) - _UNKNOWN_PENALTY, vocabulary.unknown)
         self._replacements = vocabulary.replacements
         self._begin, self._end = vocabulary.begin, vocabulary.end
         self._most = most
-        self._kept = lru_cache(_KEPT_WORDS)(self._best)
+        self._cached_best = lru_cache(_KEPT_WORDS)(self._best)
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text between its begin and end marks; what exceeds the limit is left out."""
-        wanted = self._most - 2
+        most_ids = self._most - 2
         # Pieces are short: text that can't be reached within the limit need not be split.
-        normal = self._normalized(text[: wanted * self._longest])
-        return [self._begin, *self._split(normal, wanted), self._end]
+        normal = self._normalized(text[: most_ids * self._longest])
+        return [self._begin, *self._split(normal, most_ids), self._end]
 
-    def _split(self, text: str, wanted: int) -> list[int]:
-        found: list[int] = []
+    def _split(self, text: str, most_ids: int) -> list[int]:
+        ids: list[int] = []
         for word in _WORDS.findall(text):
-            if len(found) >= wanted:
+            if len(ids) >= most_ids:
                 break
-            found += self._kept(word) if len(word) <= _LONGEST_KEPT else self._best(word)
-        return found[:wanted]
+            ids += self._cached_best(word) if len(word) <= _LONGEST_KEPT else self._best(word)
+        return ids[:most_ids]
 
     def _normalized(self, text: str) -> str:
         plain = unicodedata.normalize("NFKC", text).translate(self._replacements)
@@ -78,8 +78,8 @@ class Unigram:
 
 
 def _walked(steps: list[tuple[int, int]]) -> list[int]:
-    found, at = [], len(steps) - 1
+    pieces, at = [], len(steps) - 1
     while at > 0:
         piece, at = steps[at]
-        found.append(piece)
-    return found[::-1]
+        pieces.append(piece)
+    return pieces[::-1]

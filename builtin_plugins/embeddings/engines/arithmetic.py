@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from builtin_plugins.embeddings.engines.base import Asked, EngineError, Precision
+from builtin_plugins.embeddings.engines.base import EngineError, Precision, PrecisionSetting
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 GROUP = 64
@@ -43,31 +43,31 @@ class Arithmetic(NamedTuple):
         }
 
 
-def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
+def chosen(setting: PrecisionSetting, core: Any, *, takes_int8: bool) -> Arithmetic:
     """What to compute a network in; one that doesn't tolerate int8 gets the fastest of the others.
 
     Raises EngineError if int8 or bf16 is configured but not supported by the processor.
     """
     has_bf16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    if asked == "bf16" and not has_bf16:
+    if setting == "bf16" and not has_bf16:
         # The runtime would silently compute in fp32, and the vectors would have a false identity.
-        raise _not_here(asked)
-    if asked in ("bf16", "fp32"):
-        return Arithmetic(asked)
+        raise _not_here(setting)
+    if setting in ("bf16", "fp32"):
+        return Arithmetic(setting)
     plain: Precision = "bf16" if has_bf16 else "fp32"
-    if not takes_int8 or (asked == "auto" and _has_tiles()):
+    if not takes_int8 or (setting == "auto" and _has_tiles()):
         return Arithmetic(plain)
     # With bf16 tiles, the runtime only uses int8 for what would otherwise be fp32.
-    beside: tuple[Precision, ...] = (plain,) if asked == "auto" else (plain, "fp32")
-    found = (Arithmetic(precision, int8=True) for precision in beside)
-    in_int8 = next((one for one in found if computes_in_int8(core, one)), None)
-    if in_int8 is None and asked == "int8":
-        raise _not_here(asked)
+    beside: tuple[Precision, ...] = (plain,) if setting == "auto" else (plain, "fp32")
+    candidates = (Arithmetic(precision, int8=True) for precision in beside)
+    in_int8 = next((one for one in candidates if computes_in_int8(core, one)), None)
+    if in_int8 is None and setting == "int8":
+        raise _not_here(setting)
     return in_int8 or Arithmetic(plain)
 
 
-def _not_here(asked: Asked) -> EngineError:
-    return EngineError(f"this processor does not support {asked}: choose the precision auto or fp32")
+def _not_here(setting: PrecisionSetting) -> EngineError:
+    return EngineError(f"this processor does not support {setting}: choose the precision auto or fp32")
 
 
 def _has_tiles() -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 Precision = Literal["fp32", "bf16"]
-Asked = Literal["auto", "int8", "bf16", "fp32"]
+PrecisionSetting = Literal["auto", "int8", "bf16", "fp32"]
 """A precision that the settings may name."""
 
 Ids = list[int]

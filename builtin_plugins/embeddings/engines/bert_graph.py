@@ -27,24 +27,24 @@ _MASKED = np.float32(-1e4)  # far below any attention score, and representable i
 
 def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Mapping[str, Any]:
     """The tensors, with queries, keys and values joined, since one product is faster than three."""
-    found = dict(weights)
+    tensors = dict(weights)
     for index in range(shape.layers):
         prefix = f"encoder.layer.{index}.attention.self."
         for kind in ("weight", "bias"):
-            parts = [found.pop(f"{prefix}{name}.{kind}") for name in _PROJECTIONS]
-            found[f"{prefix}{_TOGETHER}.{kind}"] = np.concatenate(parts)
-    return found
+            parts = [tensors.pop(f"{prefix}{name}.{kind}") for name in _PROJECTIONS]
+            tensors[f"{prefix}{_TOGETHER}.{kind}"] = np.concatenate(parts)
+    return tensors
 
 
 def quantized(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
     """The tensors, with the layers' matrices in int8 and a scale for each row."""
-    found = dict(weights)
+    tensors = dict(weights)
     for name, tensor in weights.items():
         if name.startswith("encoder.") and tensor.ndim == _MATRIX:
             scale = np.maximum(np.abs(tensor).max(axis=1, keepdims=True) / _INT8_MOST, _LEAST_SCALE)
-            found[name] = np.rint(tensor / scale).astype(np.int8)
-            found[name + _SCALE] = scale.astype(np.float32)
-    return found
+            tensors[name] = np.rint(tensor / scale).astype(np.int8)
+            tensors[name + _SCALE] = scale.astype(np.float32)
+    return tensors
 
 
 def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
@@ -80,17 +80,17 @@ class _BertBuilder:
 
     def _embeddings(self, words: Any, places: Any) -> Any:
         # Every text is a single segment, so its segment's vector is added to the positions once, here.
-        known = (
+        table = (
             self._weights["embeddings.position_embeddings.weight"]
             + self._weights["embeddings.token_type_embeddings.weight"][0]
         )
-        positions = self._op.gather(self._op.constant(known), places, self._integers(0))
+        positions = self._op.gather(self._op.constant(table), places, self._integers(0))
         return self._layer_norm(self._op.add(words, positions), "embeddings.LayerNorm")
 
     def _attention_bias(self, texts: Any) -> Any:
         """Restricts a token's attention to its own text: [rows, 1, tokens, tokens]."""
-        seen = self._op.unsqueeze(texts, self._integers([1, 2]))
-        others = self._op.not_equal(self._op.unsqueeze(texts, self._integers([1, 3])), seen)
+        key_texts = self._op.unsqueeze(texts, self._integers([1, 2]))
+        others = self._op.not_equal(self._op.unsqueeze(texts, self._integers([1, 3])), key_texts)
         return self._op.multiply(self._op.convert(others, "f32"), _MASKED)
 
     def _layer(self, states: Any, bias: Any, prefix: str) -> Any:

@@ -13,9 +13,9 @@ import numpy as np
 
 from builtin_plugins.embeddings.engines.arithmetic import chosen
 from builtin_plugins.embeddings.engines.base import (
-    Asked,
     Ids,
     ModelNetwork,
+    PrecisionSetting,
     Vectors,
     identity,
     normalized,
@@ -50,7 +50,7 @@ class OpenVinoEngine:
         self,
         network: ModelNetwork,
         *,
-        precision: Asked = "auto",
+        precision: PrecisionSetting = "auto",
         threads: int | None = None,
         batches: int = 1,
     ) -> None:

@@ -45,7 +45,7 @@ def packed(tokens: Sequence[Ids]) -> Packed:
     length, rows = _arranged([len(ids) for ids in tokens])
     size, shape = len(rows) * length, (len(rows), length)
     ids, places, texts = (np.zeros(size, np.int32) for _ in range(3))
-    found: list[Integers] = [places] * len(tokens)
+    token_places: list[Integers] = [places] * len(tokens)
     for row, numbers in enumerate(rows):
         start = row * length
         for number in numbers:
@@ -53,11 +53,11 @@ def packed(tokens: Sequence[Ids]) -> Packed:
             order = np.arange(len(own), dtype=np.int32)
             here = slice(start, start + len(own))
             ids[here], places[here], texts[here] = own, order, number + 1
-            found[number] = order + np.int32(start)
+            token_places[number] = order + np.int32(start)
             start += len(own)
     starts = np.cumsum([0, *(len(own) for own in tokens[:-1])], dtype=np.int32)
     tables = (ids.reshape(shape), places.reshape(shape), texts.reshape(shape))
-    return Packed(*tables, np.concatenate(found), starts)
+    return Packed(*tables, np.concatenate(token_places), starts)
 
 
 def padded_length(tokens: int) -> int:
@@ -76,8 +76,8 @@ def _arranged(lengths: Sequence[int]) -> tuple[int, list[list[int]]]:
     longest = padded_length(max(lengths))
     shared = max(longest, padded_length(even))
     tried = [longest, *(shared + more * _STEP for more in range(_TRIES)), padded_length(total)]
-    found = [(length, _rows(lengths, order, length)) for length in tried]
-    return min(found, key=lambda one: len(one[1]) * one[0] * (_ALIKE + one[0]))
+    layouts = [(length, _rows(lengths, order, length)) for length in tried]
+    return min(layouts, key=lambda layout: len(layout[1]) * layout[0] * (_ALIKE + layout[0]))
 
 
 def _rows(lengths: Sequence[int], order: Sequence[int], length: int) -> list[list[int]]:

@@ -19,8 +19,8 @@ def verify(engine: EmbeddingEngine, reference: Reference) -> float:
     Raises:
         EngineError: it is below 0.999, so the engine must not be used on this machine.
     """
-    found = engine.encode(reference.texts)
-    cosine = float(np.mean(np.sum(found * reference.vectors, axis=1)))
+    vectors = engine.encode(reference.texts)
+    cosine = float(np.mean(np.sum(vectors * reference.vectors, axis=1)))
     if not cosine >= LEAST_COSINE:
         raise EngineError(
             f"{engine.identity} produces different vectors from the reference on this machine (mean cosine "

@@ -48,10 +48,10 @@ class FurtherModel(BaseModel):
     def _one_place(self) -> FurtherModel:
         if (self.folder is None) == (self.url is None):
             raise ValueError("name either 'folder' or 'url'")
-        given = self.model_fields_set
-        if self.url is None and given & {"model", "max_chars", "batch", "seconds"}:
+        fields = self.model_fields_set
+        if self.url is None and fields & {"model", "max_chars", "batch", "seconds"}:
             raise ValueError("'model', 'max_chars', 'batch' and 'seconds' need 'url'")
-        if self.folder is None and "max_tokens" in given:
+        if self.folder is None and "max_tokens" in fields:
             raise ValueError("'max_tokens' needs 'folder'; for an endpoint set 'max_chars'")
         return self
 

@@ -43,10 +43,10 @@ class EndpointModel:
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.name = name
         model = declared.model or name
-        made = digest(declared.prefix("passage"), declared.max_chars)
-        self._asked = model
+        settings_digest = digest(declared.prefix("passage"), declared.max_chars)
+        self._model = model
         self._address = f"{str(declared.url).rstrip('/').removesuffix('/v1')}/v1/embeddings"
-        self._identity = f"endpoint/{model}/{declared.dimension}/{made}"
+        self._identity = f"endpoint/{model}/{declared.dimension}/{settings_digest}"
 
     async def embed(self, texts: Sequence[str], purpose: inference.Purpose) -> Embedded:
         """Vectors of `texts`. Raises Unavailable, and what `check_model_call` raises."""
@@ -54,7 +54,7 @@ class EndpointModel:
         await hooks.ask(inference.check_model_call, platform=platform, model=self.name)
         started, failed = time.perf_counter(), True
         try:
-            with embedding_span(platform, self._asked, "openai"):
+            with embedding_span(platform, self._model, "openai"):
                 vectors = await self._vectors([self._input(text, purpose) for text in texts])
             failed = False
         except (OutgoingError, ValueError, DeclaredWrongly) as error:
@@ -64,9 +64,9 @@ class EndpointModel:
             await hooks.tell(
                 inference.on_model_called, platform=platform, model=self.name, seconds=seconds, failed=failed
             )
-        known = self._declared
-        shares = (known.meaning, known.languages, known.elsewhere)
-        return Embedded(vectors, self._identity, known.unrelated, *shares)
+        declared = self._declared
+        shares = (declared.meaning, declared.languages, declared.elsewhere)
+        return Embedded(vectors, self._identity, declared.unrelated, *shares)
 
     def _input(self, text: str, purpose: inference.Purpose) -> str:
         whole = self._declared.prefix(purpose) + text[: self._declared.max_chars]
@@ -80,7 +80,7 @@ class EndpointModel:
         return np.concatenate(parts) if parts else np.empty((0, self._declared.dimension), np.float32)
 
     async def _batch(self, texts: Sequence[str]) -> Vectors:
-        body = {"model": self._asked, "input": list(texts), "encoding_format": "float"}
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         vectors = _read(await self._answer(body), len(texts))
         check_dimension(self.name, self._declared.dimension, vectors)
         return normalized(vectors)

@@ -58,10 +58,10 @@ def _prefixes(folder: Path, declared: FurtherModel) -> Mapping[inference.Purpose
 def _prompts(folder: Path) -> Mapping[str, str]:
     """The prompts in the model's own configuration; none if they can't be read."""
     try:
-        found = json.loads((folder / PROMPTS).read_text(encoding="utf-8")).get("prompts")
+        prompts = json.loads((folder / PROMPTS).read_text(encoding="utf-8")).get("prompts")
     except (OSError, ValueError, AttributeError):
         return {}
-    pairs = found.items() if isinstance(found, dict) else ()
+    pairs = prompts.items() if isinstance(prompts, dict) else ()
     return {str(key): value for key, value in pairs if isinstance(value, str)}
 
 

@@ -27,12 +27,12 @@ async def open_endpoints(platform: Platform) -> AsyncIterator[Mapping[str, Endpo
     """The models behind endpoints, by name."""
     settings = platform.settings_of(EmbeddingsSettings)
     keys = keys_of(settings.keys)
-    found = dict[str, EndpointModel]()
+    models = dict[str, EndpointModel]()
     async with AsyncExitStack() as stack:
         for name, declared in settings.models.items():
             if declared.url is not None:
                 limits = CallLimits(declared.seconds, body_bytes=_MOST_BYTES)
                 opened = platform.resource(OUTGOING).client("embeddings", named=[declared.url], limits=limits)
                 client = await stack.enter_async_context(opened)
-                found[name] = EndpointModel(platform, client, name, declared, keys.get(name))
-        yield found
+                models[name] = EndpointModel(platform, client, name, declared, keys.get(name))
+        yield models

@@ -24,8 +24,10 @@ async def add_source(base: str, body: dict[str, Any], *, untried: bool) -> dict[
     async with signed_in() as client:
         path = f"{_BASES}/{await base_id(client, base)}/sources"
         if not untried:
-            asked = {name: body[name] for name in ("kind", "settings", "filters", "secret") if name in body}
-            tested = await client.call("POST", f"{path}/test", json=asked)
+            test_body = {
+                name: body[name] for name in ("kind", "settings", "filters", "secret") if name in body
+            }
+            tested = await client.call("POST", f"{path}/test", json=test_body)
             if not tested["ok"]:
                 raise CommandFailed(str(tested["problem"]), "Add it all the same with --untried.")
         return dict(await client.call("POST", path, json=body))
@@ -61,18 +63,18 @@ async def origin_of_document(base: str, document: str) -> dict[str, Any]:
         return dict(await client.get(f"{_BASES}/{await base_id(client, base)}/documents/{document}/origin"))
 
 
-async def base_id(client: Client, wanted: str) -> str:
+async def base_id(client: Client, name_or_id: str) -> str:
     """The id of a knowledge base by name or id. Raises CommandFailed."""
-    found, offset, total = list[dict[str, Any]](), 0, 1
+    bases, offset, total = list[dict[str, Any]](), 0, 1
     while offset < total:
         page = await client.get(_BASES, limit=500, offset=offset)
-        found += [one for one in page["items"] if wanted in (one["id"], one["name"])]
+        bases += [one for one in page["items"] if name_or_id in (one["id"], one["name"])]
         offset, total = offset + max(1, len(page["items"])), page["total"]
-    if len(found) > 1:
-        ids = ", ".join(one["id"] for one in found)
+    if len(bases) > 1:
+        ids = ", ".join(one["id"] for one in bases)
         raise CommandFailed(
-            f"{len(found)} knowledge bases are called '{wanted}'", f"Name one by its id: {ids}."
+            f"{len(bases)} knowledge bases are called '{name_or_id}'", f"Name one by its id: {ids}."
         )
-    if not found:
-        raise Missing(f"no knowledge base is called '{wanted}'")
-    return str(found[0]["id"])
+    if not bases:
+        raise Missing(f"no knowledge base is called '{name_or_id}'")
+    return str(bases[0]["id"])

@@ -94,8 +94,8 @@ class RunExecution:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _waiting(self, session: Session) -> Sequence[ItemRecord]:
-        wanted = (ItemRecord.source_id == self._run.source_id) & (ItemRecord.state == "waiting")
-        query = select(ItemRecord).where(wanted, ~gone_items(self._run))
+        condition = (ItemRecord.source_id == self._run.source_id) & (ItemRecord.state == "waiting")
+        query = select(ItemRecord).where(condition, ~gone_items(self._run))
         return session.scalars(query.order_by(ItemRecord.id).limit(_BATCH)).all()
 
     def _renamed(self, session: Session) -> Sequence[ItemRecord]:
@@ -114,7 +114,7 @@ class RunExecution:
             async with opened.content(item_of(row)) as pieces:
                 readers = await self._platform.database.read(self._readers, row.id)
                 document = rag.PluginDocument(
-                    key_of(row.id), row.name, incoming.read(pieces), readers, _known_of(row)
+                    key_of(row.id), row.name, incoming.read(pieces), readers, _metadata_of(row)
                 )
                 stored = await self._platform.hooks.ask(
                     rag.put_document, caller=self._caller, knowledge_base_id=self._base, document=document
@@ -155,29 +155,29 @@ class RunExecution:
                 caller=self._caller,
                 knowledge_base_id=self._base,
                 document_id=document_id,
-                metadata=_known_of(row),
+                metadata=_metadata_of(row),
             )
 
     def _stored(
         self, unit: Unit, row: ItemRecord, document_id: str, size: int, readers: rag.DocumentReaders | None
     ) -> None:
-        run, found = self._hold(unit, row)
+        run, item = self._hold(unit, row)
         if row.document_id is None:
             run.added += 1
         else:
             run.changed += 1
         run.fetched_bytes += size
-        found.etag, found.state, found.reason = row.listed_etag, "stored", None
-        found.document_id, found.stored_name = document_id, row.name
+        item.etag, item.state, item.reason = row.listed_etag, "stored", None
+        item.document_id, item.stored_name = document_id, row.name
         unit.session.flush()
         source = unit.session.get_one(SourceRecord, run.source_id)
-        if source.is_guarded and _readers_of(unit.session, source, found) != readers:  # changed meanwhile
-            grant_items(unit, self._platform, source, [found])
+        if source.is_guarded and _readers_of(unit.session, source, item) != readers:  # changed meanwhile
+            grant_items(unit, self._platform, source, [item])
 
     def _failed(self, unit: Unit, row: ItemRecord, reason: str) -> None:
-        run, found = self._hold(unit, row)
+        run, item = self._hold(unit, row)
         run.failed += 1
-        found.state, found.reason = "failed", reason[:500]
+        item.state, item.reason = "failed", reason[:500]
 
     async def _note_fault(self, row: ItemRecord, fault: ItemFault) -> None:
         if isinstance(fault, ItemUnsuitable):
@@ -191,18 +191,18 @@ class RunExecution:
         await self._platform.database.write(self._skipped, row, reason, size)
 
     def _skipped(self, unit: Unit, row: ItemRecord, reason: str, size: int) -> None:
-        run, found = self._hold(unit, row)
+        run, item = self._hold(unit, row)
         run.skipped += 1
         run.fetched_bytes += size
-        found.etag, found.state, found.reason = row.listed_etag, "skipped", reason[:500]
-        found.document_id = found.stored_name = None
+        item.etag, item.state, item.reason = row.listed_etag, "skipped", reason[:500]
+        item.document_id = item.stored_name = None
 
     def _hold(self, unit: Unit, row: ItemRecord) -> tuple[RunRecord, ItemRecord]:
         run = hold_run(unit, self._run.id)
-        found: ItemRecord | None = unit.session.get(ItemRecord, row.id, with_for_update=True)
-        if found is None:
+        item: ItemRecord | None = unit.session.get(ItemRecord, row.id, with_for_update=True)
+        if item is None:
             raise SourceEnded
-        return run, found
+        return run, item
 
     async def _rename(self, row: ItemRecord) -> None:
         try:
@@ -236,20 +236,20 @@ class RunExecution:
 
     def _removed(self, unit: Unit, row: ItemRecord) -> None:
         """A row that a filter leaves out stays, to show why."""
-        run, found = self._hold(unit, row)
+        run, item = self._hold(unit, row)
         run.gone += row.document_id is not None
         if row.listed_by != run.listing:
-            unit.session.delete(found)
+            unit.session.delete(item)
             return
-        found.document_id, found.stored_name, found.is_gone = None, None, False
-        found.state, found.reason = "skipped", row.reason
+        item.document_id, item.stored_name, item.is_gone = None, None, False
+        item.state, item.reason = "skipped", row.reason
 
 
-def _known_of(row: ItemRecord) -> Mapping[str, Any]:
+def _metadata_of(row: ItemRecord) -> Mapping[str, Any]:
     """What the source knows of an item, for the fields that its knowledge base has."""
     modified = None if row.modified_at is None else row.modified_at.date().isoformat()
-    known = {"source_path": row.path, "link": row.link, "modified": modified, **row.details}
-    return {name: value for name, value in known.items() if value is not None}
+    values = {"source_path": row.path, "link": row.link, "modified": modified, **row.details}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _readers_of(session: Session, source: SourceRecord, row: ItemRecord) -> rag.DocumentReaders | None:

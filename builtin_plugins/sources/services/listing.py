@@ -74,11 +74,11 @@ class ListingPass:
         await self._platform.database.write(self._begin)
         end, batch = None, list[SourceItem | GoneItem]()
         async with aclosing(opened.documents(self._source.cursor)) as listing:
-            async for one in listing:
-                if isinstance(one, ListingEnd):
-                    end = one
+            async for entry in listing:
+                if isinstance(entry, ListingEnd):
+                    end = entry
                     break
-                batch.append(one)
+                batch.append(entry)
                 if len(batch) == _BATCH:
                     await self._note(batch)
                     batch.clear()
@@ -96,12 +96,12 @@ class ListingPass:
         unit.session.execute(again.values(state="waiting", reason=None))
 
     async def _note(self, batch: Sequence[SourceItem | GoneItem]) -> None:
-        found = await self._platform.database.write(self._write, batch)
-        self._progress.report(found, unit="items", message="Listing")
+        count = await self._platform.database.write(self._write, batch)
+        self._progress.report(count, unit="items", message="Listing")
 
     def _write(self, unit: Unit, batch: Sequence[SourceItem | GoneItem]) -> int:
         run, now = hold_run(unit, self._run.id), unit.now()
-        granted, given = dict[str, str](), list[ItemRecord]()
+        granted, guarded_rows = dict[str, str](), list[ItemRecord]()
         listed = {digest_of(one.identity): one for one in batch}
         mine = (ItemRecord.source_id == self._source.id) & ItemRecord.digest.in_(listed)
         rows = {row.digest: row for row in unit.session.scalars(select(ItemRecord).where(mine))}
@@ -124,11 +124,11 @@ class ListingPass:
             row.listed_by = self._pass
             if item.grant is not None and self._source.is_guarded:
                 granted[row.id], row.granted_by = pack(item.grant), self._pass
-                given.append(row)
+                guarded_rows.append(row)
             self._judge(row, self._filters.refusal(item, now) or item.unavailable)
-        if given:
+        if guarded_rows:
             unit.session.flush()
-            change_readers(unit, self._platform, self._source, given, granted)
+            change_readers(unit, self._platform, self._source, guarded_rows, granted)
         if run.found > self._settings.sources_items:
             most = self._settings.sources_items
             raise SourceMisplaced(f"There are more than {most} items; narrow the source down")
@@ -157,11 +157,11 @@ class ListingPass:
         self._pair_moved(unit, run)
         out = (ItemRecord.listed_by == self._pass) & (ItemRecord.state == "skipped")
         run.skipped = unit.session.scalar(select(func.count()).select_from(ItemRecord).where(out)) or 0
-        kept, gone = self._count(unit.session, run)
+        document_count, gone = self._count(unit.session, run)
         few, share = self._settings.sources_missing_few, self._settings.sources_missing_percent
         if run.found == 0 and not end.only_changes:
             few = 0  # an empty folder is what a disk that is not connected leaves
-        if gone > max(few, run.confirmed) and gone * 100 > share * kept:
+        if gone > max(few, run.confirmed) and gone * 100 > share * document_count:
             run.state, run.gone = "needs_confirmation", gone
         else:
             run.phase, run.gone = "applying", 0
@@ -170,9 +170,9 @@ class ListingPass:
     def _count(session: Session, run: RunRecord) -> tuple[int, int]:
         """How many items have documents, and how many of these are gone."""
         stored = (ItemRecord.source_id == run.source_id) & ItemRecord.document_id.is_not(None)
-        kept = session.scalar(select(func.count()).select_from(ItemRecord).where(stored)) or 0
+        document_count = session.scalar(select(func.count()).select_from(ItemRecord).where(stored)) or 0
         missing = select(func.count()).select_from(ItemRecord).where(stored, gone_items(run))
-        return kept, session.scalar(missing) or 0
+        return document_count, session.scalar(missing) or 0
 
     def _pair_moved(self, unit: Unit, run: RunRecord) -> None:
         """Let new items that have the content of gone ones take their documents: they were moved."""
@@ -182,14 +182,14 @@ class ListingPass:
         is_new = ItemRecord.listed_by == self._pass
         is_new &= (ItemRecord.state == "waiting") & ItemRecord.etag.is_(None)
         fresh = defaultdict[str | None, deque[str]](deque)
-        for key, found in session.execute(keys.where(is_new)):
-            fresh[key].append(found)
+        for key, item_id in session.execute(keys.where(is_new)):
+            fresh[key].append(item_id)
         # A gone item that a filter leaves out is listed: it was not moved.
         unlisted = or_(ItemRecord.listed_by.is_(None), ItemRecord.listed_by != self._pass)
         had = gone_items(run) & unlisted & ItemRecord.document_id.is_not(None)
-        for key, found in session.execute(keys.where(had)).all() if fresh else ():
+        for key, item_id in session.execute(keys.where(had)).all() if fresh else ():
             if fresh[key]:
-                old, new = (session.get_one(ItemRecord, one) for one in (found, fresh[key].popleft()))
+                old, new = (session.get_one(ItemRecord, one) for one in (item_id, fresh[key].popleft()))
                 session.delete(new)
                 session.flush()
                 self._move(unit, old, new)

@@ -29,23 +29,23 @@ class Rehearsal:
     def __init__(self, source: SourceRecord) -> None:
         self._source = source
         self._filters = SourceFilters.model_validate(source.filters)
-        self._known: dict[str, ItemRecord] = {}
+        self._rows: dict[str, ItemRecord] = {}
         self._listed: dict[str, SourceItem] = {}
         self._named_gone: set[str] = set()
 
     async def run(self, platform: Platform, opened: DocumentSource) -> dict[str, Any]:
         """Counts and paths by what would happen. Raises SourceFault."""
-        self._known = await platform.database.read(self._load)
+        self._rows = await platform.database.read(self._load)
         end = None
         async with aclosing(opened.documents(self._source.cursor)) as listing:
-            async for one in listing:
-                if isinstance(one, ListingEnd):
-                    end = one
+            async for entry in listing:
+                if isinstance(entry, ListingEnd):
+                    end = entry
                     break
-                if isinstance(one, GoneItem):
-                    self._named_gone.add(digest_of(one.identity))
+                if isinstance(entry, GoneItem):
+                    self._named_gone.add(digest_of(entry.identity))
                 else:
-                    self._listed[digest_of(one.identity)] = one
+                    self._listed[digest_of(entry.identity)] = entry
         if end is None:
             raise ListingIncomplete("The listing was cut off before its end")
         return self._plan(end)
@@ -57,12 +57,12 @@ class Rehearsal:
     def _plan(self, end: ListingEnd) -> dict[str, Any]:
         now = utc_now()
         paths: dict[str, list[str]] = {name: [] for name in ("added", "changed", "moved", "gone", "skipped")}
-        missing = self._named_gone if end.only_changes else self._known.keys() - self._listed.keys()
-        gone = {key: self._known[key] for key in missing if key in self._known}
+        missing = self._named_gone if end.only_changes else self._rows.keys() - self._listed.keys()
+        gone = {key: self._rows[key] for key in missing if key in self._rows}
         gone = {key: row for key, row in gone.items() if row.document_id is not None}
         moved_from = {row.fingerprint: key for key, row in gone.items() if row.fingerprint is not None}
         for digest, item in self._listed.items():
-            row = self._known.get(digest)
+            row = self._rows.get(digest)
             if self._filters.refusal(item, now) or item.unavailable:
                 paths["skipped"].append(item.path)
                 if row is not None and row.document_id is not None:

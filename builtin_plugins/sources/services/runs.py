@@ -102,10 +102,10 @@ async def origin_of(caller: Caller, base: str, document_id: str) -> OriginOut:
         sight.require_visible(session, base)
         of = (ItemRecord.document_id == document_id) & (SourceRecord.knowledge_base_id == base)
         query = select(ItemRecord, SourceRecord).join(SourceRecord, SourceRecord.id == ItemRecord.source_id)
-        found = session.execute(query.where(of, ItemRecord.document_id.in_(sight.documents))).first()
-        if found is None:
+        row = session.execute(query.where(of, ItemRecord.document_id.in_(sight.documents))).first()
+        if row is None:
             raise OriginNotFound()
-        item, source = found
+        item, source = row
         return OriginOut(
             source=source.name,
             source_id=source.id,

@@ -22,35 +22,35 @@ from kernel.sdk import Caller, utc_now
 _SAMPLE: Final = 10
 
 
-async def try_settings(caller: Caller, wanted: SourceTest, base: str) -> SourceTested:
+async def try_settings(caller: Caller, test: SourceTest, base: str) -> SourceTested:
     """List the first items with settings that are not saved.
 
     Raises SourcedBaseNotFound, NotSourceOwner, SourceNotFound, Unprocessable.
     """
     platform, sight = caller.platform, await source_sight_of(caller)
     await platform.database.read(sight.require_owner, base)
-    kind = platform.resource(SOURCE_KINDS).named(wanted.kind)
-    settings, secret = checked_settings(kind, wanted.settings), wanted.secret
-    if wanted.source_id is not None:
-        row = await platform.database.read(_changed_source, caller, sight, wanted, base, settings)
+    kind = platform.resource(SOURCE_KINDS).named(test.kind)
+    settings, secret = checked_settings(kind, test.settings), test.secret
+    if test.source_id is not None:
+        row = await platform.database.read(_changed_source, caller, sight, test, base, settings)
         secret = secret or await read_credential(platform, row)
     setup = SourceSetup(platform, f"test-{uuid.uuid4()}", kind.settings.model_validate(settings), secret)
-    return await _try(kind, setup, wanted.filters)
+    return await _try(kind, setup, test.filters)
 
 
 def _changed_source(
     session: Session,
     caller: Caller,
     sight: SourceSight,
-    wanted: SourceTest,
+    test: SourceTest,
     base: str,
     settings: dict[str, Any],
 ) -> SourceRecord:
     """The source that is to have the settings; the credential of another account goes to no other place."""
-    row = sight.source(session, str(wanted.source_id))
-    if (row.knowledge_base_id, row.kind) != (base, wanted.kind):
+    row = sight.source(session, str(test.source_id))
+    if (row.knowledge_base_id, row.kind) != (base, test.kind):
         raise SourceNotFound()
-    if wanted.secret is None and settings != row.settings:
+    if test.secret is None and settings != row.settings:
         check_own_secret(caller, session, row)
     return row
 
@@ -71,13 +71,13 @@ async def _try(kind: SourceKind, setup: SourceSetup, filters: SourceFilters) -> 
     count = 0
     try:
         async with kind.open(setup) as opened, aclosing(opened.documents(None)) as listing:
-            async for one in listing:
-                if isinstance(one, ListingEnd) or count == _SAMPLE:
+            async for entry in listing:
+                if isinstance(entry, ListingEnd) or count == _SAMPLE:
                     break
-                count += isinstance(one, SourceItem)
-                if isinstance(one, SourceItem) and not is_guarded:  # whose names not everybody may see
-                    skipped = filters.refusal(one, now) or one.unavailable
-                    items.append(SampleItem(path=one.path, size_bytes=one.size, skipped=skipped))
+                count += isinstance(entry, SourceItem)
+                if isinstance(entry, SourceItem) and not is_guarded:  # whose names not everybody may see
+                    skipped = filters.refusal(entry, now) or entry.unavailable
+                    items.append(SampleItem(path=entry.path, size_bytes=entry.size, skipped=skipped))
     except SourceFault as fault:
         return SourceTested(ok=False, problem=str(fault), items=items, found=count)
     return SourceTested(ok=True, problem=None, items=items, found=count)

@@ -54,21 +54,21 @@ class SourceWatches:
         kinds = [name for name, kind in self._platform.resource(SOURCE_KINDS).all.items() if kind.watch]
         if not kinds:
             return []
-        held: Sequence[SourceRecord] = ()
+        rows: Sequence[SourceRecord] = ()
         are_there = await self._platform.database.read(_are_there, kinds)
         if are_there:
-            held = await self._platform.database.write(_hold, kinds, self._me)
-        wanted = {row.id: row for row in held}
-        for source_id, (said, task) in list(self._tasks.items()):
-            if source_id not in wanted or said != _watched_state(wanted[source_id]):
+            rows = await self._platform.database.write(_hold, kinds, self._me)
+        rows_by_id = {row.id: row for row in rows}
+        for source_id, (state, task) in list(self._tasks.items()):
+            if source_id not in rows_by_id or state != _watched_state(rows_by_id[source_id]):
                 del self._tasks[source_id]
                 await _end(task)
-        for source_id, row in wanted.items():
+        for source_id, row in rows_by_id.items():
             if source_id not in self._tasks:
                 work = partial(self._watch, row)
                 task = lasting(f"changes at source {source_id}", work, pause=_AGAIN)
                 self._tasks[source_id] = (_watched_state(row), task)
-        return list(wanted)
+        return list(rows_by_id)
 
     async def close(self) -> None:
         """End all watches, and let another process have them at once."""

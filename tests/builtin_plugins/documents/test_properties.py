@@ -227,19 +227,19 @@ def test_dates(written: str, date: str | None) -> None:
     """One without a zone is a day; one that nobody can mean is left out."""
     noted = NotedProperties()
     noted.note("created", [written])
-    assert noted.found.get("created", [None]) == [date]
+    assert noted.values_by_name.get("created", [None]) == [date]
 
 
 def test_values_are_cleaned_and_bounded() -> None:
     noted = NotedProperties()
     noted.note("title", ["Cafe\u0301\x00\n bar\u2028" + "x" * 2_000])
     noted.note("keywords", [str(number) * 300 for number in range(1_000)])
-    title = noted.found["title"][0]
+    title = noted.values_by_name["title"][0]
     assert (title[:9], len(title)) == ("Caf\u00e9 bar ", 512)
     assert unicodedata.is_normalized("NFC", title)
-    assert sum(map(len, noted.found["keywords"])) < 8_000
+    assert sum(map(len, noted.values_by_name["keywords"])) < 8_000
     noted.note("title", ["Another"])
-    assert noted.found["title"] == [title]
+    assert noted.values_by_name["title"] == [title]
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])

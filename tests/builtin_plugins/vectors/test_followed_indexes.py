@@ -124,7 +124,7 @@ async def test_a_large_collection_gets_an_approximate_index(database: Database) 
 
 async def approximate(database: Database, store: SqlVectorStore) -> bool:
     def look(session: Session) -> bool:
-        found = store.known(session, "c")
+        found = store.require_collection(session, "c")
         return store.indexes(found).dense.catch_up(session, found).approximate
 
     return await database.read(look)
@@ -153,7 +153,7 @@ async def test_an_index_of_many_removed_words_is_made_anew(database: Database) -
 
 async def words(database: Database, store: SqlVectorStore) -> TextIndex:
     def look(session: Session) -> TextIndex:
-        found = store.known(session, "c")
+        found = store.require_collection(session, "c")
         return store.indexes(found).text.catch_up(session, found)
 
     return await database.read(look)

@@ -77,10 +77,10 @@ def close_source(unit: Unit, platform: Platform, source: SourceRecord) -> None:
     mine = ItemRecord.source_id == source.id
     unit.session.execute(update(ItemRecord).where(mine).values(readers=None, granted_by=None))
     unit.session.expire_all()
-    asked = platform.hooks.ask_now(
+    answer = platform.hooks.ask_now(
         rag.drop_audiences, platform=platform, unit=unit, holder=holder_of(source.id)
     )
-    if asked is None:
+    if answer is None:
         raise DocumentsUnavailable()
     source.is_closed, source.rights_mark, source.rights_pass = True, None, None
 
@@ -99,12 +99,12 @@ def _grant(
 ) -> None:
     if not readers:
         return
-    asked = platform.hooks.ask_now(
+    answer = platform.hooks.ask_now(
         rag.grant_documents,
         platform=platform,
         unit=unit,
         knowledge_base_id=source.knowledge_base_id,
         readers_by_key=readers,
     )
-    if asked is None:
+    if answer is None:
         raise DocumentsUnavailable()

@@ -62,9 +62,9 @@ class RightsPass:
     async def run(self, opened: GuardedSource) -> int:
         """Returns of how many items the readers have changed. Raises SourceFault, RightsSuperseded."""
         write = self._platform.database.write
-        known, began = await write(self._begin)
+        last_mark, began = await write(self._begin)
         mark = await opened.rights_mark()
-        self._is_whole = mark is None or mark != known
+        self._is_whole = mark is None or mark != last_mark
         if self._is_whole:
             await write(self._store, await opened.directory())
         changed, after = 0, ""
@@ -88,11 +88,11 @@ class RightsPass:
             raise RightsSuperseded
         return source
 
-    def _store(self, unit: Unit, found: SourceDirectory) -> None:
+    def _store(self, unit: Unit, directory: SourceDirectory) -> None:
         """What is stored from now on is not what the mark stood for, even if the reading is cut off."""
         source = self._hold(unit)
         source.rights_mark = None
-        follow_accounts(unit, self._platform, source, store_directory(unit, source, found))
+        follow_accounts(unit, self._platform, source, store_directory(unit, source, directory))
 
     def _some(self, session: Session, after: str) -> Sequence[ItemRecord]:
         mine = (ItemRecord.source_id == self._source_id) & (ItemRecord.id > after)
@@ -122,10 +122,10 @@ class RightsPass:
 
 def hold_source(unit: Unit, source_id: str) -> SourceRecord | None:
     """The source, locked; None once it is being removed."""
-    found: SourceRecord | None = unit.session.get(
+    source: SourceRecord | None = unit.session.get(
         SourceRecord, source_id, with_for_update=True, populate_existing=True
     )
-    return None if found is None or found.leaving is not None else found
+    return None if source is None or source.leaving is not None else source
 
 
 async def read_rights(
@@ -202,8 +202,8 @@ def begin_refresh(unit: Unit, source: SourceRecord) -> None:
 async def follow_all(platform: Platform, _payload: NoPayload) -> None:
     """After a change of accounts: match the people and groups at each source with them again."""
     ids = await platform.database.read(_guarded_ids)
-    for one in ids:
-        await platform.database.write(_follow, platform, one)
+    for source_id in ids:
+        await platform.database.write(_follow, platform, source_id)
 
 
 def _guarded_ids(session: Session) -> Sequence[str]:
