@@ -147,9 +147,7 @@ def _stop_words(language: str | None) -> frozenset[str]:
 
 
 def is_function_word(word: str, language: str | None) -> bool:
-    """Whether the word is a function word in a language, as far as known; "May" is a month."""
-    if word == _MONTH and language in ("en", None):
-        return False
+    """Whether the word is a function word in a language, as far as known."""
     stop_words, folded = _stop_words(language), fold(word)
     return folded in stop_words or (
         len(word) == 2 and not word.isascii() and all(one in stop_words for one in folded)
@@ -185,8 +183,9 @@ def content_stems(text: str, language: str | None = None) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def _content_stem(word: str, language: str | None) -> str:
-    """The stem of a content word, empty for others."""
-    return "" if is_function_word(word, language) else stem(word)
+    """The stem of a content word, empty for others; "May" is a month."""
+    is_month = word == _MONTH and language in ("en", None)
+    return stem(word) if is_month or not is_function_word(word, language) else ""
 
 
 @lru_cache(maxsize=16_384)
