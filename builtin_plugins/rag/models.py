@@ -442,8 +442,7 @@ class StorageDay(Base):
     knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     size_bytes: Mapped[int] = mapped_column(BigInteger)
-    documents: Mapped[int] = mapped_column(Integer)
-    passages: Mapped[int] = mapped_column(Integer)
+    files: Mapped[int] = mapped_column(Integer)
 
 
 class ContradictionReport(Base):

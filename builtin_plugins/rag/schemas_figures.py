@@ -39,9 +39,8 @@ class StorageDayOut(BaseModel):
     """What documents took up at the end of a day (UTC), or take up today."""
 
     day: date
-    size_bytes: int = Field(description="Of their files, earlier versions included.")
-    documents: int
-    passages: int
+    size_bytes: int
+    files: int = Field(description="How many files, earlier versions included.")
 
 
 class QuestionFigures(QuestionCounts):

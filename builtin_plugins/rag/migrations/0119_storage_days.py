@@ -19,7 +19,6 @@ def upgrade() -> None:
         sa.Column("knowledge_base_id", sa.String(36), nullable=False),
         sa.Column("day", sa.Date(), nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("documents", sa.Integer(), nullable=False),
-        sa.Column("passages", sa.Integer(), nullable=False),
+        sa.Column("files", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("knowledge_base_id", "day", name=op.f(f"pk_{_TABLE}")),
     )

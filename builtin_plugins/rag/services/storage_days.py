@@ -13,22 +13,17 @@ from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase, StorageDay
-from builtin_plugins.rag.services.identities import CURRENT
 from kernel.sdk import Job, NoPayload, Platform, Unit
 from kernel.sdk.storage import insert_new
 
-AMOUNTS = ("size_bytes", "documents", "passages")
+AMOUNTS = ("size_bytes", "files")
 _KEPT: Final = timedelta(days=400)
 
 
 def amounts() -> Select[Any]:
-    """The bytes of all files, current documents and passages of those that the caller chooses."""
-    size, passages = (
-        func.coalesce(func.sum(column), 0) for column in (Document.size_bytes, Document.chunk_count)
-    )
-    return select(
-        size.label("size_bytes"), func.count().filter(CURRENT).label("documents"), passages.label("passages")
-    )
+    """The bytes and the number of files that the caller chooses; an index has both."""
+    size = func.coalesce(func.sum(Document.size_bytes), 0)
+    return select(size.label("size_bytes"), func.count().label("files"))
 
 
 async def record(platform: Platform, _payload: NoPayload) -> None:

@@ -106,17 +106,12 @@ async def test_storage_of_knowledge_bases(site: Running, visitor: Visitor) -> No
     base = await knowledge_base(ana)
     await ingest(site, ana, base["id"], "keeper.md", "The keeper earns 4,100 crowns.")
     page = await visitor.arrive(ana, "/operations")
-    plot = page.get_by_role("figure", name="Documents by day")
+    plot = page.get_by_role("figure", name="Files by day")
     await expect(plot.locator("rect")).to_have_count(1)
     await expect(page.get_by_role("figure", name="Storage by day").locator("rect")).to_have_count(1)
     today = datetime.now(UTC).date()
     records = [
-        {
-            "day": (today - timedelta(days=ago)).isoformat(),
-            "size_bytes": 2000,
-            "documents": count,
-            "passages": 9,
-        }
+        {"day": (today - timedelta(days=ago)).isoformat(), "size_bytes": 2000, "files": count}
         for ago, count in ((0, 5), (3, 4), (40, 3))
     ]
 

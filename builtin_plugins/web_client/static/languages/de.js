@@ -1505,7 +1505,7 @@ export default {
   "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Gezählt wird ohne den Wortlaut und ohne die Person. Eine Frage an mehrere Wissenssammlungen zählt bei jeder.",
   "Your knowledge bases": "Ihre Wissenssammlungen",
   "Storage by day": "Speicher nach Tag",
-  "Documents by day": "Dokumente nach Tag",
+  "Files by day": "Dateien nach Tag",
   "No questions in the last 30 days.": "Keine Fragen in den letzten 30 Tagen.",
   "Nobody else sees it then, until you share it again.": "Niemand sonst sieht sie dann, bis Sie sie wieder teilen.",
   "What you take back is private; share it again.": "Was Sie zurückholen, ist privat; teilen Sie es erneut.",

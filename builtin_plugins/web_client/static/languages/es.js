@@ -1505,7 +1505,7 @@ export default {
   "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Se cuenta sin el texto y sin la persona. Una pregunta a varias bases cuenta en cada una.",
   "Your knowledge bases": "Tus bases de conocimiento",
   "Storage by day": "Almacenamiento por día",
-  "Documents by day": "Documentos por día",
+  "Files by day": "Archivos por día",
   "No questions in the last 30 days.": "Ninguna pregunta en los últimos 30 días.",
   "Nobody else sees it then, until you share it again.": "Nadie más la ve entonces, hasta que la vuelva a compartir.",
   "What you take back is private; share it again.": "Lo que recupere será privado; vuelva a compartirlo.",

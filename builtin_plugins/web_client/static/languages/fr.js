@@ -1505,7 +1505,7 @@ export default {
   "Counted without what was asked, and by whom. A question to several knowledge bases counts in each.": "Le compte ne retient ni le texte ni la personne. Une question posée à plusieurs bases compte pour chacune.",
   "Your knowledge bases": "Vos bases de connaissances",
   "Storage by day": "Stockage par jour",
-  "Documents by day": "Documents par jour",
+  "Files by day": "Fichiers par jour",
   "No questions in the last 30 days.": "Aucune question ces 30 derniers jours.",
   "Nobody else sees it then, until you share it again.": "Personne d’autre ne la voit alors, jusqu’à ce que vous la partagiez de nouveau.",
   "What you take back is private; share it again.": "Ce que vous récupérez est privé ; partagez-le de nouveau.",

@@ -19,11 +19,11 @@ export function BaseFigures({ base }) {
     <${StorageDays} records=${storage} />`}<//>`;
 }
 
-/** A day without a record is like the one before it; `records` are {day, size_bytes, documents}, the latest first. */
+/** A day without a record is like the one before it; `records` are {day, size_bytes, files}, the latest first. */
 function StorageDays({ records }) {
   if (!records.some((one) => one.size_bytes)) return null;
   const days = latestDays();
   const plot = (title, name, key, show) => html`<${Plot} title=${title} head=${t("Day")} labels=${labelsOf(days)} show=${show}
     series=${[{ name, tone: "accent", values: days.map((day) => records.find((one) => one.day <= day)?.[key] ?? 0) }]} />`;
-  return html`${plot(t("Storage by day"), t("Files"), "size_bytes", bytes)}${plot(t("Documents by day"), t("Documents"), "documents", number)}`;
+  return html`${plot(t("Storage by day"), t("Files"), "size_bytes", bytes)}${plot(t("Files by day"), t("Files"), "files", number)}`;
 }
