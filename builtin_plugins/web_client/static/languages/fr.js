@@ -254,6 +254,10 @@ export default {
   Uploaded: "Ajouté le",
   "Read at": "Lu le",
   Id: "Identifiant",
+  "sheet {n}": "feuille {n}",
+  "sheets {from} to {to}": "feuilles {from} à {to}",
+  "one sheet": "{n} feuille",
+  "{n} sheets": "{n} feuilles",
   "one page": "{n} page",
   "{n} pages": "{n} pages", // as in English
   "Read in part": "Lu en partie",
