@@ -434,6 +434,17 @@ class QuestionDay(Base):
     down: Mapped[int] = mapped_column(Integer)
 
 
+class StorageDay(Base):
+    """What a knowledge base took up on one day (UTC)."""
+
+    __tablename__ = "rag_storage_day"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    files: Mapped[int] = mapped_column(Integer)
+
+
 class ContradictionReport(Base):
     """When a knowledge base's documents were last compared with each other."""
 

@@ -74,6 +74,7 @@ from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.small_texts import EMBEDDING_LINE, EmbeddingLine
+from builtin_plugins.rag.services.storage_days import RECORD_STORAGE
 from builtin_plugins.rag.services.versions import FORGET_OLD
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
@@ -160,6 +161,7 @@ class RagPlugin(Plugin):
             TELL_LANGUAGES,
             FORGET_OLD,
             question_counts.FORGET_FIGURES,
+            RECORD_STORAGE,
             EMPTY_TRASH,
             EMPTY_BASES,
             APPLY_RULES,

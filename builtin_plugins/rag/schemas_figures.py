@@ -1,4 +1,4 @@
-"""Figures of the questions that people ask, per day."""
+"""Figures of knowledge bases per day: the questions that people ask, and what the documents take up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,18 @@ class QuestionDayOut(QuestionCounts):
     day: date
 
 
+class StorageDayOut(BaseModel):
+    """What documents took up at the end of a day (UTC), or take up today."""
+
+    day: date
+    size_bytes: int
+    files: int = Field(description="How many files, earlier versions included.")
+
+
 class QuestionFigures(QuestionCounts):
-    """The sum, and the days with a question or a rating, the latest first."""
+    """The sum, the days with a question or a rating, and what is stored; the latest first."""
 
     items: list[QuestionDayOut]
+    storage: list[StorageDayOut] = Field(
+        description="Today, and the recorded days. Knowledge bases in the trash are not counted."
+    )

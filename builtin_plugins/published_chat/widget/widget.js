@@ -26,6 +26,7 @@
     next: "Your question will be sent when this answer is complete.",
     sources: "Sources",
     page: "page",
+    sheet: "sheet",
     up: "This answer helped",
     down: "This answer did not help",
     comment: "What was good, or what was missing?",
@@ -404,7 +405,7 @@
 
     sources(cited) {
       const items = cited.map((one) => {
-        const page = one.page ? `${text("page")} ${one.page}` : null;
+        const page = one.page ? `${text(/\.(xls[xmb]?|ods)$/i.test(one.source) ? "sheet" : "page")} ${one.page}` : null;
         const place = [one.source, one.section, page].filter(Boolean).join(", ");
         return make("li", {}, make("strong", {}, `[${one.number}] ${place}`), make("q", {}, one.text));
       });

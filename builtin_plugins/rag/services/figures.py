@@ -1,41 +1,61 @@
-"""The figures of questions, for those who may change the knowledge bases that were asked."""
+"""The figures of knowledge bases, for those who may change them."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, select, true
+from sqlalchemy import Select, func, select, true
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.models import KnowledgeBase, QuestionDay
-from builtin_plugins.rag.schemas_figures import QuestionDayOut, QuestionFigures
+from builtin_plugins.rag.models import Document, KnowledgeBase, QuestionDay, StorageDay
+from builtin_plugins.rag.schemas_figures import QuestionDayOut, QuestionFigures, StorageDayOut
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.question_counts import COUNTED, QUESTIONS
+from builtin_plugins.rag.services.storage_days import AMOUNTS, amounts
 from kernel.sdk import Caller, Scope, scope_of, utc_now
 
 
 async def show(caller: Caller, days: int, kb_id: str | None) -> QuestionFigures:
-    """The last days with a question or a rating, of one knowledge base or of all that the caller may change.
+    """The last days of one knowledge base, or of all that the caller may change.
 
     Raises KnowledgeBaseNotFound, NotOwner.
     """
     scope = await scope_of(caller.platform, caller.principal)
     await caller.platform.resource(QUESTIONS).flush()
-    items = await caller.platform.database.read(_read, scope, days, kb_id)
-    sums = {name: sum(getattr(item, name) for item in items) for name in COUNTED}
-    return QuestionFigures(items=items, **sums)
+
+    def read(session: Session) -> QuestionFigures:
+        bases = _own_bases(session, scope, kb_id)
+        first = utc_now().date() - timedelta(days=days - 1)
+        items = _questions(session, bases, first)
+        sums = {name: sum(getattr(item, name) for item in items) for name in COUNTED}
+        return QuestionFigures(items=items, storage=_storage(session, bases, first), **sums)
+
+    return await caller.platform.database.read(read)
 
 
-def _read(session: Session, scope: Scope, days: int, kb_id: str | None) -> list[QuestionDayOut]:
-    if kb_id is not None:
-        knowledge_bases.find_own(session, scope, kb_id)
+def _own_bases(session: Session, scope: Scope, kb_id: str | None) -> Select[Any]:
     own = true() if scope.everything else KnowledgeBase.owner_id == scope.account_id
     bases = select(KnowledgeBase.id).where(scope.sees(KnowledgeBase), own)
-    conditions: list[ColumnElement[bool]] = [QuestionDay.knowledge_base_id.in_(bases)]
-    if kb_id is not None:
-        conditions.append(QuestionDay.knowledge_base_id == kb_id)
+    if kb_id is None:
+        return bases
+    knowledge_bases.find_own(session, scope, kb_id)
+    return bases.where(KnowledgeBase.id == kb_id)
+
+
+def _questions(session: Session, bases: Select[Any], first: date) -> list[QuestionDayOut]:
     sums = [func.sum(getattr(QuestionDay, name)).label(name) for name in COUNTED]
-    first = utc_now().date() - timedelta(days=days - 1)
-    query = select(QuestionDay.day, *sums).where(*conditions, QuestionDay.day >= first)
+    mine = (QuestionDay.knowledge_base_id.in_(bases), QuestionDay.day >= first)
+    query = select(QuestionDay.day, *sums).where(*mine)
     rows = session.execute(query.group_by(QuestionDay.day).order_by(QuestionDay.day.desc())).mappings()
     return [QuestionDayOut(**{**row, **{name: max(0, row[name]) for name in COUNTED}}) for row in rows]
+
+
+def _storage(session: Session, bases: Select[Any], first: date) -> list[StorageDayOut]:
+    today = utc_now().date()
+    present = session.execute(amounts().where(Document.knowledge_base_id.in_(bases))).mappings().one()
+    sums = [func.sum(getattr(StorageDay, name)).label(name) for name in AMOUNTS]
+    mine = (StorageDay.knowledge_base_id.in_(bases), StorageDay.day >= first, StorageDay.day < today)
+    query = select(StorageDay.day, *sums).where(*mine)
+    rows = session.execute(query.group_by(StorageDay.day).order_by(StorageDay.day.desc())).mappings()
+    return [StorageDayOut(day=today, **present), *(StorageDayOut(**row) for row in rows)]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.answering.headings import body_of, is_question
-from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.documents.api import ends_sentence
+from builtin_plugins.rag.answering.headings import MARKED, body_of, is_question
+from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
 from builtin_plugins.rag.filters.matching import has_part
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.questions.question import in_thread
@@ -76,27 +78,38 @@ def _latest(session: Session, scope: Scope, kb_id: str) -> Sequence[Any]:
     return session.execute(query.order_by(Document.uploaded_at.desc(), Document.id).limit(_LATEST)).all()
 
 
-def _headings(texts: Sequence[str]) -> list[str]:
-    headings = (
-        body_of(sentence.text).strip()
-        for text in texts
-        for sentence in split_sentences(text)
-        if sentence.is_heading
-    )
-    return list(dict.fromkeys(one for one in headings if _says_something(one)))
+def _headings(texts: Sequence[str]) -> list[tuple[str, bool]]:
+    """What reads as a heading, each once, and whether it is the title, which everything else is below."""
+    sentences = [sentence for text in texts for sentence in split_sentences(text)]
+    titles = {
+        body_of(one.text).strip(): at == 0
+        for at, (one, below) in reversed(list(enumerate(zip_longest(sentences, sentences[1:]))))
+        if one.is_heading and _reads_as_heading(one.text, below)
+    }
+    return list(reversed(titles.items()))
 
 
-def _says_something(heading: str) -> bool:
-    return _SHORTEST <= len(heading) <= _LONGEST and sum(map(str.isalpha, heading)) * 2 > len(heading)
+def _reads_as_heading(line: str, below: Sentence | None) -> bool:
+    """Whether a line is marked or a question, or names what the prose below is about.
+
+    "Payable within 14 days" and "Kind regards" stand by themselves, too.
+    """
+    heading = body_of(line).strip()
+    if not _SHORTEST <= len(heading) <= _LONGEST or sum(map(str.isalpha, heading)) * 2 <= len(heading):
+        return False
+    if MARKED.match(line) or is_question(heading):
+        return True
+    is_name = not heading[0].islower() and not any(map(str.isdigit, heading)) and "@" not in heading
+    return is_name and below is not None and not below.is_heading and ends_sentence(below.text)
 
 
-def _topics(document_id: str, filename: str, headings: Sequence[str]) -> Iterable[HeadingTopic]:
+def _topics(document_id: str, filename: str, headings: Sequence[tuple[str, bool]]) -> Iterable[HeadingTopic]:
     """What stands below the title says more to ask about than the title, which comes last."""
-    for place in [*range(1, len(headings)), *range(min(1, len(headings)))]:
+    for heading, is_title in sorted(headings, key=itemgetter(1)):
         yield HeadingTopic(
             document_id=document_id,
             filename=filename,
-            heading=headings[place],
-            is_title=place == 0,
-            is_question=is_question(headings[place]),
+            heading=heading,
+            is_title=is_title,
+            is_question=is_question(heading),
         )

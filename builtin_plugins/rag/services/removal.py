@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 
 from builtin_plugins.rag.contradictions.storing import forget_report
 from builtin_plugins.rag.events import DocumentDeleted
-from builtin_plugins.rag.models import Document, KnowledgeBase, QuestionDay
+from builtin_plugins.rag.models import Document, KnowledgeBase, QuestionDay, StorageDay
 from builtin_plugins.rag.services.deletions import forget_all
 from builtin_plugins.rag.services.graphs import tell_of_graph
 from builtin_plugins.rag.services.metadata import remove_declarations, remove_values
@@ -42,7 +42,8 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     forget_all(unit, base.id)
     forget_report(unit, base.id)
     remove_declarations(unit, base.id)
-    unit.session.execute(delete(QuestionDay).where(QuestionDay.knowledge_base_id == base.id))
+    for figures in (QuestionDay, StorageDay):
+        unit.session.execute(delete(figures).where(figures.knowledge_base_id == base.id))
     platform.resource(VECTORS).drop(unit, base.collection)
     platform.resource(VECTORS).drop(unit, base.tree_collection)
     platform.resource(VECTORS).drop(unit, base.earlier_collection)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from builtin_plugins.rag.models import QuestionDay
+from builtin_plugins.rag.models import QuestionDay, StorageDay
 from builtin_plugins.rag.services.question_counts import FORGET_FIGURES, count_rating
+from builtin_plugins.rag.services.storage_days import RECORD_STORAGE
 from kernel.sdk import NoPayload, Unit, utc_now
 from kernel.testing import Actor, Running, eventually
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
@@ -87,3 +89,56 @@ async def test_forgotten(running: Running, ann: Actor) -> None:
     rows = select(QuestionDay).where(QuestionDay.knowledge_base_id == base)
     (row,) = await running.platform.database.read(lambda session: session.scalars(rows).all())
     assert (row.up, row.down) == (0, 1)
+
+
+async def record_storage(running: Running) -> None:
+    await running.platform.database.write(lambda unit: unit.enqueue(RECORD_STORAGE, NoPayload()))
+    await running.run_jobs()
+
+
+async def move_record(running: Running, base: str, days: int) -> None:
+    """Move what was recorded of a knowledge base into the past."""
+
+    def write(unit: Unit) -> None:
+        mine = update(StorageDay).where(StorageDay.knowledge_base_id == base)
+        unit.session.execute(mine.values(day=utc_now().date() - timedelta(days=days)))
+
+    await running.platform.database.write(write)
+
+
+async def storage_days(running: Running, base: str) -> Sequence[StorageDay]:
+    rows = select(StorageDay).where(StorageDay.knowledge_base_id == base).order_by(StorageDay.day)
+    return await running.platform.database.read(lambda session: session.scalars(rows).all())
+
+
+async def test_storage(running: Running, ann: Actor) -> None:
+    """Today is what there is now, other days are as recorded; only for those who may change it."""
+    eve = await somebody(running)
+    base = await make_base(ann, visibility="shared")
+    await ingest(running, ann, base, "keeper.md", TEXT)
+    await record_storage(running)
+    (row,) = await storage_days(running, base)
+    assert (row.day, row.size_bytes, row.files) == (utc_now().date(), len(TEXT), 1)
+    await move_record(running, base, 1)
+    yesterday = utc_now().date() - timedelta(days=1)
+    more = TEXT + " The harbour master earns less."
+    await ingest(running, ann, base, "harbour.md", more)
+    found = (await figures(ann, base))["storage"]
+    assert [(one["day"], one["size_bytes"], one["files"]) for one in found] == [
+        (utc_now().date().isoformat(), len(TEXT) + len(more), 2),
+        (yesterday.isoformat(), len(TEXT), 1),
+    ]
+    assert [one["size_bytes"] for one in (await figures(eve))["storage"]] == [0]
+
+
+async def test_storage_is_recorded_once_a_day(running: Running, ann: Actor) -> None:
+    """An empty knowledge base has a record, too; old ones go, and all with the knowledge base."""
+    base = await make_base(ann)
+    await record_storage(running)
+    await move_record(running, base, 401)
+    await record_storage(running)
+    await record_storage(running)
+    (row,) = await storage_days(running, base)
+    assert (row.day, row.size_bytes, row.files) == (utc_now().date(), 0, 0)
+    assert (await ann.delete(f"/v1/rag/knowledge-bases/{base}")).status == 200
+    assert await storage_days(running, base) == []

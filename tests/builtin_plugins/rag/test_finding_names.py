@@ -55,3 +55,19 @@ async def test_topics(running: Running) -> None:
         ("Travel policy", True, False),
     ]
     assert (await bob.get(path)).status == 404
+
+
+INVOICE = (
+    "Hydra Pumps Ltd.\n\nInvoice 2026-114\n\nPayable within 14 days\n\nPump, 2 pieces: 480.00 euro\n\n"
+    "Terms of delivery\n\nThe goods remain ours until they are paid for in full.\n\n"
+    "Kind regards\n\nEva Holm\n\neva@hydra.example\n"
+)
+
+
+async def test_topics_of_a_letter(running: Running) -> None:
+    """A short line is a topic only if it names what the prose below says."""
+    ann = await somebody(running)
+    base = await make_base(ann)
+    await ingest(running, ann, base, "invoice.txt", INVOICE)
+    topics = (await ann.get(f"/v1/rag/knowledge-bases/{base}/topics")).json()["items"]
+    assert [(one["heading"], one["is_title"]) for one in topics] == [("Terms of delivery", False)]

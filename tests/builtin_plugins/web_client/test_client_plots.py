@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Route, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Running
+from tests.builtin_plugins.rag.rag_support import ingest
 from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -97,3 +98,30 @@ async def test_questions_of_knowledge_bases(site: Running, visitor: Visitor) -> 
     await page.keyboard.press("Escape")
     await visitor.open("/operations")
     await expect(page.get_by_role("figure", name="Questions per day")).to_be_visible()
+
+
+async def test_storage_of_knowledge_bases(site: Running, visitor: Visitor) -> None:
+    """What documents take up today, and on days without a record what the day before had."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await ingest(site, ana, base["id"], "keeper.md", "The keeper earns 4,100 crowns.")
+    page = await visitor.arrive(ana, "/operations")
+    plot = page.get_by_role("figure", name="Files by day")
+    await expect(plot.locator("rect")).to_have_count(1)
+    await expect(page.get_by_role("figure", name="Storage by day").locator("rect")).to_have_count(1)
+    today = datetime.now(UTC).date()
+    records = [
+        {"day": (today - timedelta(days=ago)).isoformat(), "size_bytes": 2000, "files": count}
+        for ago, count in ((0, 5), (3, 4), (40, 3))
+    ]
+
+    async def answer(route: Route) -> None:
+        counts = dict.fromkeys(("questions", "refused", "up", "down"), 0)
+        await route.fulfill(
+            content_type="application/json", body=json.dumps({"items": [], "storage": records} | counts)
+        )
+
+    await page.route("**/figures?*", answer)
+    await page.reload()
+    await plot.get_by_text("As a table").click()
+    await expect(plot.locator("td.number")).to_have_text([*["3"] * 26, "4", "4", "4", "5"])

@@ -15,6 +15,7 @@ from playwright.async_api import FrameLocator, Page, Request, expect
 from pptx import Presentation
 
 from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import ingest
 from tests.builtin_plugins.web_client.visits import Visitor, completed, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -183,3 +184,21 @@ async def test_what_cannot_be_shown(site: Running, visitor: Visitor) -> None:
     await visitor.go(f"/documents/{base}/{document}")
     await expect(page.get_by_text("it is too large")).to_be_visible()
     await expect(page.locator(".document-text")).to_contain_text(ANSWER)
+
+
+async def test_tables_have_sheets(site: Running, visitor: Visitor) -> None:
+    """A workbook's length and the places in it are sheets: in lists, on its page, and beside an answer."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    document = await ingest(site, ana, base["id"], "limits.xlsx", _workbook())
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await expect(page.locator(".document", has_text="limits.xlsx")).to_contain_text("one sheet")
+    await visitor.go(f"/documents/{base['id']}/{document['document_id']}?tab=passages")
+    await expect(page.locator(".head, header").filter(has_text="limits.xlsx").first).to_contain_text(
+        "one sheet"
+    )
+    await expect(page.locator("li.panel").first).to_contain_text("sheet 1")
+    await visitor.go("/")
+    await visitor.ask("What is the limit of a hotel per night in Bergen?")
+    await expect(page.get_by_text(re.compile(r"limits\.xlsx.*sheet 1")).first).to_be_visible()
+    await expect(page.get_by_text(re.compile(r"limits\.xlsx.*page 1"))).to_have_count(0)

@@ -179,6 +179,18 @@ async def test_setting_changed(site: Running, visitor: Visitor) -> None:
     assert await _value_of(root, "history_turns") == "3"
 
 
+async def test_settings_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """A setting is changed there without scrolling to the side."""
+    root = await site.user(role="admin")
+    page = await visitor.arrive(root, "/operations/settings?q=history_turns")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    change = page.get_by_role("row", name=re.compile("HISTORY_TURNS")).get_by_role("button", name="Change")
+    await expect(change).to_be_in_viewport(ratio=1)
+    table = page.get_by_role("region", name="Settings")
+    assert await table.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    await expect(table.get_by_role("columnheader")).to_have_count(3)
+
+
 async def _value_of(root: Actor, name: str) -> str:
     settings = (await root.get("/v1/settings")).json()["settings"]
     return next(str(one["value"]) for one in settings if one["name"] == name)

@@ -60,10 +60,18 @@ export function whereIs(source) {
   return [source.section, source.page && pageOf(source)].filter(Boolean).join(" · ");
 }
 
-/** Where a source is: on the page of its quote, else on the pages of its passage. */
-export function pageOf({ page, last_page: last }) {
-  return last ? t("pages {from} to {to}", { from: page, to: last }) : t("page {n}", { n: page });
+/** Where something of a file is: on the page of its quote, else on the pages of its passage; a table's are sheets. */
+export function pageOf({ page, last_page: last, source, filename = source }) {
+  const [one, several] = hasSheets(filename) ? ["sheet {n}", "sheets {from} to {to}"] : ["page {n}", "pages {from} to {to}"];
+  return last ? t(several, { from: number(page), to: number(last) }) : t(one, { n: number(page) });
 }
+
+/** How long a document is: "12 pages", "one sheet"; nothing if that is unknown. */
+export function lengthOf({ page_count: count, filename }) {
+  return count && (hasSheets(filename) ? plural(count, "one sheet", "{n} sheets") : plural(count, "one page", "{n} pages"));
+}
+
+const hasSheets = (filename) => /\.(xls[xmb]?|ods)$/i.test(filename);
 
 function fill(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));

@@ -75,7 +75,7 @@ export default function Base({ base: id }) {
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "export" && html`<${ExportBase} base=${base.data} onClose=${() => setDialog("")} />`}
-    ${dialog === "figures" && html`<${Dialog} title=${t("“{name}” in the last 30 days", { name: base.data.name })} onClose=${() => setDialog("")} wide><${BaseFigures} base=${id} none=${html`<p>${t("No questions in the last 30 days.")}</p>`} /><//>`}
+    ${dialog === "figures" && html`<${Dialog} title=${t("“{name}” in the last 30 days", { name: base.data.name })} onClose=${() => setDialog("")} wide><${BaseFigures} base=${id} /><//>`}
     ${dialog === "trash" && html`<${Trash} base=${id} onRestored=${(found) => live.put([found])} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;

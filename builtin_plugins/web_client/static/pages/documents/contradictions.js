@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
-import { dateTime, day, number, plural, t } from "../../lib/words.js";
+import { dateTime, day, number, pageOf, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Failure, Head, Loaded, Notice } from "../../parts/basics.js";
 import { apart } from "./difference.js";
 import { Upkeep, useUpkeep } from "./upkeep.js";
@@ -57,7 +57,7 @@ function Pair({ base, item }) {
 function Side({ base, of, children }) {
   const place = new URLSearchParams({ from: of.char_start, to: of.char_end, ...(of.page ? { page: of.page } : {}) });
   const dated = (name, date) => date && `${name} ${day(`${date.slice(0, 10)}T00:00:00`)}`;
-  const dates = [dated(t("Valid from"), of.valid_from), dated(t("Valid until"), of.valid_until), of.page && t("page {n}", { n: number(of.page) })];
+  const dates = [dated(t("Valid from"), of.valid_from), dated(t("Valid until"), of.valid_until), of.page && pageOf({ page: of.page, filename: of.filename })];
   return html`<div><${Link} to=${`/documents/${base}/${of.document_id}?${place}`}>${of.filename}<//>
     <p class="faint">${[...dates.filter(Boolean), dateTime(of.uploaded_at)].join(" · ")}</p>
     <p class="passage-text">${children}</p></div>`;

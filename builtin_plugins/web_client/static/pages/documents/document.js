@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
-import { bytes, dateTime, kindOf, number, plural, t } from "../../lib/words.js";
+import { bytes, dateTime, kindOf, lengthOf, number, pageOf, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
 import { Difference } from "./difference.js";
@@ -29,7 +29,7 @@ export default function DocumentPage({ base, id }) {
   return html`<div class="page">
     <${Loaded} of=${found} back=${{ to: `/documents/${base}`, title: t("Documents") }}>${(document) => html`
       <${Head} title=${document.filename} back=${{ to: `/documents/${base}`, title: t("Documents") }}
-        about=${[bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages")].filter(Boolean).join(" · ")}>
+        about=${[bytes(document.size_bytes), lengthOf(document)].filter(Boolean).join(" · ")}>
         <${Button} icon="download" onClick=${() => download(base, document).catch(sayError)}>${t("Download")}<//>
         ${mine && html`<${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />`}
       <//>
@@ -45,7 +45,7 @@ export default function DocumentPage({ base, id }) {
         { title: t("Details"), to: `${here}?tab=details` },
       ].filter(Boolean)} />
       ${isReadable(document) && tab === "read" && html`<${Reader} base=${base} document=${document} passage=${passage} at=${Number(query.value.get("at")) || null} onTurn=${(page) => setQuery({ at: page })} />`}
-      ${tab === "passages" && html`<${Passages} base=${base} id=${id} />`}
+      ${tab === "passages" && html`<${Passages} base=${base} id=${id} filename=${document.filename} />`}
       ${tab === "versions" && html`<${Versions} base=${base} id=${id} />`}
       ${tab === "details" && html`<${Details} document=${document} /><${Origin} base=${base} document=${document} mine=${mine} /><${DocumentFields} base=${base} id=${id} mine=${mine} />`}
       ${deleting && html`<${DeleteDocument} base=${base} document=${document} onDeleted=${() => go(`/documents/${base}`)} onRestored=${() => go(`/documents/${base}/${id}`)} onClose=${() => setDeleting(false)} />`}
@@ -90,7 +90,7 @@ function placeOf(values) {
 
 const AT_ONCE = 50;
 
-function Passages({ base, id }) {
+function Passages({ base, id, filename }) {
   const offset = Number(query.value.get("offset")) || 0;
   const found = useResource((signal) => api.passages({ kb_id: base, document_id: id, query: { limit: AT_ONCE, offset }, signal }), [base, id, offset]);
   if (!found.data && !found.error) return html`<${Skeleton} />`;
@@ -98,7 +98,7 @@ function Passages({ base, id }) {
     <p class="muted">${t("What a search finds: the pieces into which the document was split.")}</p>
     <ol class="list">${items.map(
       (item) => html`<li class="panel" key=${item.chunk_id}>
-        <div class="row"><${Badge}>${number(item.chunk_index + 1)}<//>${item.page && html`<span class="faint">${t("page {n}", { n: item.page })}</span>`}
+        <div class="row"><${Badge}>${number(item.chunk_index + 1)}<//>${item.page && html`<span class="faint">${pageOf({ page: item.page, filename })}</span>`}
           <span class="faint">${t("characters {from} to {to}", { from: number(item.char_start), to: number(item.char_end) })}</span></div>
         <p class="passage-text">${item.text}</p>
       </li>`,

@@ -6,7 +6,7 @@ import { jsonOf } from "../../lib/http.js";
 import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
-import { ago, bytes, plural, t } from "../../lib/words.js";
+import { ago, bytes, lengthOf, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { Menu, say, sayError } from "../../parts/layers.js";
@@ -56,7 +56,7 @@ export const Row = memo(({ base, document, job, put, drop, mine, chosen, choose 
 });
 
 const about = (document) =>
-  [bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages"), ago(document.uploaded_at)].filter(Boolean).join(" · ");
+  [bytes(document.size_bytes), lengthOf(document), ago(document.uploaded_at)].filter(Boolean).join(" · ");
 
 export function State({ document, job }) {
   if (document.status === "failed") return html`<${Badge} tone="bad">${t("Failed")}<//>`;

@@ -25,8 +25,8 @@ export default function Operations() {
   return html`<div class="page">
     <${OperationsHead} current="/operations" about=${t("How the server is doing, and what it is working on.")} />
     <${Loaded} of=${health}>${({ services }) => html`<${Services} services=${services} />`}<//>
-    <section class="stack" aria-labelledby="questions"><h2 id="questions">${t("Questions to your knowledge bases")}</h2>
-      <${BaseFigures} none=${html`<p class="muted">${t("No questions in the last 30 days.")}</p>`} /></section>
+    <section class="stack" aria-labelledby="questions"><h2 id="questions">${t("Your knowledge bases")}</h2>
+      <${BaseFigures} /></section>
     <section class="stack" aria-labelledby="jobs"><h2 id="jobs">${t("Background jobs")}</h2>
       <${JobsPlot} />
       <${Loaded} of=${jobs}>${({ items }) => html`<${Jobs} items=${items} onChanged=${jobs.reload} />`}<//>

@@ -40,7 +40,7 @@ function List({ settings, onChange }) {
       <${Button} small aria-pressed=${changed} class=${changed ? "pressed" : ""} onClick=${() => setQuery({ changed: changed ? null : 1 })}>${t("Only values that differ from the default")}<//>
     </div>
     <p class="muted" role="status">${plural(shown.length, "One setting", "{n} settings")}</p>
-    <div class="table-box" tabindex="0" role="region" aria-label=${t("Settings")}><table>
+    <div class="table-box" tabindex="0" role="region" aria-label=${t("Settings")}><table class="stacked">
       <thead><tr><th>${t("Name")}</th><th>${t("Value")}</th><th>${t("From")}</th></tr></thead>
       <tbody>${shown.map((setting) => html`<${Row} key=${`${setting.owner}.${setting.name}`} setting=${setting} onChange=${onChange} />`)}</tbody></table></div>`;
 }
