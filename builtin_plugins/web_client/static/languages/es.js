@@ -1507,4 +1507,13 @@ export default {
   "No questions in the last 30 days.": "Ninguna pregunta en los últimos 30 días.",
   "Nobody else sees it then, until you share it again.": "Nadie más la ve entonces, hasta que la vuelva a compartir.",
   "What you take back is private; share it again.": "Lo que recupere será privado; vuelva a compartirlo.",
+  "A group of the sign-in": "Un grupo del inicio de sesión",
+  "Groups of the sign-in": "Grupos del inicio de sesión",
+  "Only as said of each group": "Solo como se indica para cada grupo",
+  "The group with the same id": "El grupo con el mismo identificador",
+  "The group with the same name": "El grupo con el mismo nombre",
+  "Whom your identity provider puts into a group can count as in that group there. Choose this only if both have their groups from one directory.": "Las personas que tu proveedor de identidad incluye en un grupo pueden contar también como miembros del grupo de la fuente. Elígelo solo si ambos obtienen sus grupos del mismo directorio.",
+  "Name of the group": "Nombre del grupo",
+  "Exactly as your identity provider writes it.": "Exactamente como lo escribe tu proveedor de identidad.",
+  "Whoever is in its group of the sign-in": "Quien esté en su grupo del inicio de sesión",
 };
