@@ -57,7 +57,7 @@ def select_team_members(platform: Platform, team_id: int) -> Select[tuple[int]] 
 
 
 @hookspec.first_now
-def select_sign_in_groups(platform: Platform) -> Select[tuple[str, int]] | None:
+def select_sign_in_groups(platform: Platform) -> Select[str, int] | None:
     """A query for the groups that an identity provider has named, used as a subquery.
 
     Columns `name`, a group's name exactly as the provider writes it, and `account_id`, of an account in it.

@@ -54,7 +54,7 @@ class OidcPlugin(Plugin):
         return DIAGNOSTICS
 
     @hookimpl
-    def select_sign_in_groups(self, platform: Platform) -> Select[tuple[str, int]] | None:
+    def select_sign_in_groups(self, platform: Platform) -> Select[str, int] | None:
         settings = platform.settings_of(OidcSettings)
         return None if settings.hidden_because is not None else select_groups(settings)
 

@@ -114,7 +114,7 @@ def _storable(stated: StatedGroups) -> tuple[frozenset[str], GroupProblem | None
     return names, stated.problem
 
 
-def select_groups(settings: OidcSettings) -> Select[tuple[str, int]]:
+def select_groups(settings: OidcSettings) -> Select[str, int]:
     """Implements `select_sign_in_groups`: what this provider said, as long as that counts."""
     oldest = utc_now() - timedelta(hours=settings.groups_hours)
     query = select(GroupMember.name, GroupMember.account_id)

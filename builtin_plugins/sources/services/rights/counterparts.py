@@ -182,8 +182,8 @@ def _check(session: Session, scope: Scope, place: int, one: CounterpartIn) -> No
     """
     if (one.target == "sign_in_group") != (one.target_name is not None):
         is_missing = one.target_name is None
-        reason = "must be the name of the group of the sign-in" if is_missing else "must be left out"
-        raise Unprocessable.field(("body", "items", place, "target_name"), reason, one.target_name)
+        problem = "must be the name of the group of the sign-in" if is_missing else "must be left out"
+        raise Unprocessable.field(("body", "items", place, "target_name"), problem, one.target_name)
     reason = None
     if one.target in ("sign_in_group", "everyone", "nobody"):
         reason = "must be left out" if one.target_id is not None else None
