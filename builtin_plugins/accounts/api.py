@@ -6,7 +6,12 @@ from builtin_plugins.accounts.accounts import ACCOUNTS
 from builtin_plugins.accounts.administration import ADMINISTRATION
 from builtin_plugins.accounts.external import end_external_sessions, sign_in_external
 from builtin_plugins.accounts.external_schemas import ExternalIdentity, SignInMethod
-from builtin_plugins.accounts.hookspecs import AuditedTarget, select_members, select_team_members
+from builtin_plugins.accounts.hookspecs import (
+    AuditedTarget,
+    select_members,
+    select_sign_in_groups,
+    select_team_members,
+)
 from builtin_plugins.accounts.leaks import (
     OwnedRows,
     ReadableRows,
@@ -49,6 +54,7 @@ __all__ = [
     "find_by_username",
     "hand_over_owned",
     "select_members",
+    "select_sign_in_groups",
     "select_team_members",
     "sign_in_external",
     "verified_addresses",

@@ -7,7 +7,8 @@ links or creates the account, updates it, and opens a session.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
@@ -36,13 +37,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.auth")
 
 
+NoteGroups: TypeAlias = "Callable[[Unit, Account], bool]"
+"""Stores the groups of a sign-in; returns whether they are others than before."""
+
 _TRIES = 3  # a registration may take the same name at the same moment
 
 
 async def sign_in_external(
-    platform: Platform, identity: ExternalIdentity, origin: Origin
+    platform: Platform,
+    identity: ExternalIdentity,
+    origin: Origin,
+    note_groups: NoteGroups | None = None,
 ) -> tuple[Account, str]:
     """Sign in with an identity that the plugin has verified. Returns the account and a token.
+
+    `note_groups` stores what the provider says of the account's groups, in the transaction of the sign-in.
 
     The account is created at the first sign-in, or linked if the operator approved that. Its username, e-mail
     and role follow the provider at each sign-in. Accounts are never matched by e-mail. Raises
@@ -50,7 +59,7 @@ async def sign_in_external(
     """
     for _ in range(_TRIES):
         try:
-            account = await platform.database.write(_settle, platform, identity, origin)
+            account = await platform.database.write(_settle, platform, identity, origin, note_groups)
         except IntegrityError:
             continue
         return account, await platform.resource(ACCOUNTS).open_session(account, origin)
@@ -67,10 +76,22 @@ def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin)
     return True
 
 
-def _settle(unit: Unit, platform: Platform, identity: ExternalIdentity, origin: Origin) -> Account:
+def _settle(
+    unit: Unit,
+    platform: Platform,
+    identity: ExternalIdentity,
+    origin: Origin,
+    note_groups: NoteGroups | None,
+) -> Account:
     """Find, link or create the account; under a lock, so one sign-in at a time."""
     unit.lock(ACCOUNTS_LOCK)
-    change = _SignIn(platform, unit, identity, origin)
+    account = _account_of(unit, _SignIn(platform, unit, identity, origin), identity)
+    if note_groups is not None and note_groups(unit, account):
+        tell_plugins(platform, unit, account, "regrouped", origin)
+    return account
+
+
+def _account_of(unit: Unit, change: _SignIn, identity: ExternalIdentity) -> Account:
     account = _find(unit, identity.issuer, identity.subject)
     if account is not None:
         change.update(account)

@@ -57,6 +57,15 @@ def select_team_members(platform: Platform, team_id: int) -> Select[tuple[int]] 
 
 
 @hookspec.first_now
+def select_sign_in_groups(platform: Platform) -> Select[str, int] | None:
+    """A query for the groups that an identity provider has named, used as a subquery.
+
+    Columns `name`, a group's name exactly as the provider writes it, and `account_id`, of an account in it.
+    Only what counts now: nothing of an account whose groups are unknown.
+    """
+
+
+@hookspec.first_now
 def find_places(
     platform: Platform, session: Session, account_ids: Sequence[int]
 ) -> Mapping[int, tuple[frozenset[int], frozenset[int]]] | None:
@@ -100,9 +109,10 @@ def on_account_event(
 ) -> None:
     """An account changes inside `unit`; raise a Conflict to forbid it. `origin` is for the audit log.
 
-    `promoted` and `demoted` are about the instance role. Runs in the same transaction, after the change. When
-    an account is `deleted`, this is the last time that it has its name, e-mail address and subject at the
-    identity provider: remove what is stored under these here, and everything else in `on_account_deleted`.
+    `promoted` and `demoted` are about the instance role, `regrouped` about the groups of the sign-in. Runs in
+    the same transaction, after the change. When an account is `deleted`, this is the last time that it has
+    its name, e-mail address and subject at the identity provider: remove what is stored under these here, and
+    everything else in `on_account_deleted`.
     """
 
 

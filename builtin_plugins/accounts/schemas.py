@@ -25,6 +25,7 @@ AccountChange = Literal[
     "demoted",
     "password_reset",
     "linked",
+    "regrouped",
     "platform_admin_granted",
     "platform_admin_revoked",
 ]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy import delete
+from sqlalchemy import Select, delete
 
 from builtin_plugins.accounts.api import SignInMethod
+from builtin_plugins.oidc.diagnostics import DIAGNOSTICS
 from builtin_plugins.oidc.handlers import sign_in, sign_out
 from builtin_plugins.oidc.models import Base, ProviderSession
 from builtin_plugins.oidc.service import SSO, Sso, open_sso
+from builtin_plugins.oidc.services.groups import forget_groups, select_groups
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Account, Platform, Plugin, Resource, RouteTable, Tables, Unit, hookimpl
+from kernel.sdk import Account, Diagnostic, Platform, Plugin, Resource, RouteTable, Tables, Unit, hookimpl
 
 
 class OidcPlugin(Plugin):
@@ -48,8 +50,21 @@ class OidcPlugin(Plugin):
         return [SignInMethod(name="oidc", label=settings.label, login_url=settings.login_url)]
 
     @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return DIAGNOSTICS
+
+    @hookimpl
+    def select_sign_in_groups(self, platform: Platform) -> Select[str, int] | None:
+        settings = platform.settings_of(OidcSettings)
+        return None if settings.hidden_because is not None else select_groups(settings)
+
+    @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         """Forget a deleted account's sessions at the provider."""
         if change == "deleted" and account.sso_subject is not None:
             of_account = ProviderSession.subject == account.sso_subject
             unit.session.execute(delete(ProviderSession).where(of_account))
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await platform.database.write(forget_groups, account_id)

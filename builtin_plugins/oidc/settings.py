@@ -52,7 +52,15 @@ class OidcSettings(Settings):
         description="Scopes to request, separated by spaces; openid is required.",
     )
     groups_claim: str = Field(
-        "groups", description="Claim that holds the groups; may be a path such as realm_access.roles."
+        "groups",
+        description="Claim that holds the groups, a text or a list; may be a path: realm_access.roles.",
+    )
+    groups_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="For so many hours after a sign-in, the groups that the provider named then count for "
+        "the permissions of sources; afterwards, none until the next sign-in.",
     )
     admin_groups: str = Field(
         "admins", description="Groups whose members become instance administrators, separated by commas."

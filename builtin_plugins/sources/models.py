@@ -52,6 +52,8 @@ class SourceRecord(Base):
     rights_pass: Mapped[str | None] = mapped_column(String(36))
     """The latest reading of permissions, until it ends; an earlier one writes no longer."""
     rights_problem: Mapped[str | None] = mapped_column(Text)
+    sign_in_groups: Mapped[str | None] = mapped_column(String(8))
+    """Whether a group there is also the group of the sign-in with the same ``id`` or ``name``."""
     is_closed: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether nobody may read its documents, because its permissions were not read for too long."""
     watcher: Mapped[str | None] = mapped_column(String(36))
@@ -113,7 +115,8 @@ class PrincipalRecord(Base):
     """A person or a group at a guarded source. `digest` is that of the id there.
 
     `people` and `groups` are the ids of who is in a group. `accounts` is for how many accounts it
-    stands here, -1 for everybody who sees the knowledge base.
+    stands here, -1 for everybody who sees the knowledge base. `has_sign_in_group`: some of them are in it,
+    or in a group within it, because of a group of the sign-in, whose members its owner needn't know.
     """
 
     __tablename__ = "sources_principal"
@@ -131,12 +134,14 @@ class PrincipalRecord(Base):
     people: Mapped[Any] = mapped_column(json_type())
     groups: Mapped[Any] = mapped_column(json_type())
     accounts: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    has_sign_in_group: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
 
 
 class CounterpartRecord(Base):
     """What a person or group at a source is here, as the owner of the knowledge base says.
 
-    `target` is ``account``, ``team``, ``everyone`` or ``nobody``; it takes the place of the e-mail address.
+    `target` is ``account``, ``team``, ``sign_in_group`` (`target_name`), ``everyone`` or ``nobody``; it takes
+    the place of the e-mail address.
     """
 
     __tablename__ = "sources_counterpart"
@@ -147,8 +152,9 @@ class CounterpartRecord(Base):
     kind: Mapped[str] = mapped_column(String(8))
     digest: Mapped[str] = mapped_column(String(64))
     principal: Mapped[str] = mapped_column(Text)
-    target: Mapped[str] = mapped_column(String(8))
+    target: Mapped[str] = mapped_column(String(16))
     target_id: Mapped[int | None] = mapped_column(Integer)
+    target_name: Mapped[str | None] = mapped_column(String(255))
 
 
 class RunRecord(Base):

@@ -17,10 +17,15 @@ SourceName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=
 Schedule = Annotated[str | None, Field(max_length=64), AfterValidator(checked_schedule)]
 Credential = Annotated[SecretStr | None, Field(max_length=65_536)]
 RightsSeconds = Annotated[int | None, Field(ge=15, le=86_400)]
+SignInGroups = Literal["id", "name"] | None
 ItemState = Literal["waiting", "stored", "skipped", "failed", "deleted_here"]
 
 _SETTINGS = "As the schema of the kind says: `GET /v1/rag/source-kinds`."
 _RIGHTS = "How often its permissions are read between runs, in seconds; null for every 30."
+_GROUPS = (
+    "Whether a group there is also the group of the sign-in with the same `id` or `name`; null: only as the "
+    "counterparts say."
+)
 _SCHEDULE = "Five cron fields, or @hourly, @daily, @weekly; null for runs by hand and by push alone."
 
 
@@ -72,6 +77,7 @@ class SourceCreate(SourceDescription):
     name: SourceName
     schedule: Schedule = Field(None, description=_SCHEDULE)
     rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
+    sign_in_groups: SignInGroups = Field(None, description=_GROUPS)
 
 
 class SourceUpdate(Body):
@@ -85,6 +91,7 @@ class SourceUpdate(Body):
     filters: SourceFilters | None = None
     schedule: Schedule = Field(None, description=_SCHEDULE)
     rights_seconds: RightsSeconds = Field(None, description=_RIGHTS)
+    sign_in_groups: SignInGroups = Field(None, description=_GROUPS)
 
 
 class SampleItem(BaseModel):
@@ -152,6 +159,7 @@ class SourceOut(BaseModel):
     items: dict[str, int] = Field(description="Its items by state.")
     is_guarded: bool = Field(description="Whether its documents have the readers that they have there.")
     rights_seconds: int | None = Field(description="How often its permissions are read between runs.")
+    sign_in_groups: SignInGroups = Field(description=_GROUPS)
     is_watched: bool = Field(description="Whether changes there are noticed at once.")
     watch_problem: str | None = Field(description="Why they are not, although the source could say so.")
 

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import Body, PageQuery, example
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 PrincipalKind = Literal["person", "group"]
-Target = Literal["account", "team", "everyone", "nobody"]
+Target = Literal["account", "team", "sign_in_group", "everyone", "nobody"]
+_HIDDEN = "null if a group of the sign-in is among them, for all but administrators"
 
 
 class SourceRightsOut(BaseModel):
@@ -43,8 +44,13 @@ class PrincipalOut(BaseModel):
     kind: PrincipalKind
     principal: str = Field(description="The id there.")
     name: str
-    accounts: int = Field(description="For how many accounts it stands here; -1 for everybody.")
+    accounts: int | None = Field(
+        description=f"For how many accounts it stands here; -1 for everybody; {_HIDDEN}."
+    )
     targets: list[Target] = Field(description="What the owner of the knowledge base says that it is here.")
+
+
+SignInGroupName = Annotated[str, Field(min_length=1, max_length=255), READABLE]
 
 
 class CounterpartIn(Body):
@@ -55,9 +61,13 @@ class CounterpartIn(Body):
     kind: PrincipalKind
     principal: Annotated[str, Field(min_length=1, max_length=2_000)]
     target: Target = Field(
-        description="`account` or `team` with its id; `everyone` who sees the knowledge base; or `nobody`."
+        description="`account` or `team` with its id; `sign_in_group`, a group that the identity provider "
+        "names at sign-ins, with its name; `everyone` who sees the knowledge base; or `nobody`."
     )
     target_id: int | None = Field(None, ge=1, le=2**31 - 1)
+    target_name: SignInGroupName | None = Field(
+        None, description="The name of the group of the sign-in, exactly as the identity provider writes it."
+    )
 
 
 class CounterpartsIn(Body):
@@ -75,6 +85,7 @@ class CounterpartOut(BaseModel):
     principal: str
     target: Target
     target_id: int | None
+    target_name: str | None
 
 
 class CounterpartsOut(BaseModel):
@@ -88,7 +99,7 @@ class DocumentReaderOut(BaseModel):
 
     kind: PrincipalKind
     name: str
-    account_ids: list[int]
+    account_ids: list[int] | None = Field(description=f"Its accounts; {_HIDDEN}.")
 
 
 class DocumentReadersOut(BaseModel):

@@ -36,6 +36,10 @@ async def test_the_whole_way(cli: Cli, start_platform: Start, tmp_path: Path) ->
     assert dry["plan"]["gone"] == ["1.txt"]
     ended = json.loads((await terminal("sources", "run", source["id"], "--json")).stdout)
     assert (ended["state"], ended["gone"], ended["found"]) == ("done", 1, 2)
+    grouped = await terminal("sources", "map", source["id"], "root", "--group", "--to", "sign-in-group:hr")
+    assert grouped.exit_code == 0, grouped.output
+    unchanged = await terminal("sources", "map", source["id"], "root", "--to", "nobody")
+    assert unchanged.exit_code == 0, unchanged.output
     documents = await running.platform.database.read(_document_ids)
     why = await terminal("sources", "why", documents["2.txt"], "--kb", "Rules", "--json")
     assert json.loads(why.stdout)["path"] == "2.txt"

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from builtin_plugins.accounts.api import ExternalIdentity
+from builtin_plugins.oidc.services.groups import StatedGroups
 from builtin_plugins.oidc.settings import OidcSettings
-
-log = logging.getLogger("platform.oidc")
 
 _EMAIL: Final = re.compile(r"[^\s@<>\"]{1,64}@[^\s@<>\"]{1,189}")
 
 
 def identity_of(
-    settings: OidcSettings, id_claims: Mapping[str, Any], userinfo: Mapping[str, Any] | None
+    settings: OidcSettings,
+    id_claims: Mapping[str, Any],
+    userinfo: Mapping[str, Any] | None,
+    groups: StatedGroups,
 ) -> ExternalIdentity:
     """The identity: userinfo first, the ID token second (wire-facts 3.3).
 
-    `userinfo` is None if the provider could not be reached: missing claims are then unknown, and take no role
-    away.
+    `userinfo` is None if the provider could not be reached. Unknown groups take no role away.
     """
     claims = {**id_claims, **(userinfo or {})}
     return ExternalIdentity(
@@ -30,7 +30,7 @@ def identity_of(
         username=_text(claims.get("preferred_username")),
         email=_email(settings, claims),
         is_email_verified=_is_verified(settings, claims),
-        role=_role(settings, claims, unknown=userinfo is None),
+        role=_role(settings, groups),
     )
 
 
@@ -51,37 +51,7 @@ def _is_verified(settings: OidcSettings, claims: Mapping[str, Any]) -> bool:
     return settings.trust_unverified_email or claims.get("email_verified") in (True, "true")
 
 
-def _role(
-    settings: OidcSettings, claims: Mapping[str, Any], *, unknown: bool
-) -> Literal["user", "admin"] | None:
-    groups = _claim(claims, settings.groups_claim)
-    if groups is None and _is_elsewhere(claims, settings.groups_claim):
-        log.warning(
-            "the provider did not send the claim '%s', which is too long or kept elsewhere: the role stays; "
-            "let the provider send only the groups that are assigned to this application",
-            settings.groups_claim,
-        )
+def _role(settings: OidcSettings, groups: StatedGroups) -> Literal["user", "admin"] | None:
+    if groups.problem is not None:
         return None
-    if groups is None:
-        return None if unknown else "user"
-    listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
-    return "admin" if any(isinstance(g, str) and g in settings.admins for g in listed) else "user"
-
-
-def _is_elsewhere(claims: Mapping[str, Any], path: str) -> bool:
-    """Whether the provider says that the claim exists but does not send it: as a distributed claim (OpenID
-    Connect Core, section 5.6.2), or by Entra's `hasgroups`.
-    """
-    names = claims.get("_claim_names")
-    is_distributed = isinstance(names, Mapping) and bool({path, path.partition(".")[0]} & names.keys())
-    return is_distributed or claims.get("hasgroups") in (True, "true")
-
-
-def _claim(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim with exactly this name, else at this path: names may contain dots (a URL does)."""
-    if path in claims:
-        return claims[path]
-    value: Any = claims
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+    return "admin" if groups.names & settings.admins else "user"

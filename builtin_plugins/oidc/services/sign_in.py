@@ -11,13 +11,14 @@ from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
 from builtin_plugins.oidc.flow import LIFETIME, Flow
 from builtin_plugins.oidc.schemas import CallbackQuery
 from builtin_plugins.oidc.services.client import ProviderClient
+from builtin_plugins.oidc.services.groups import groups_of, replace_groups
 from builtin_plugins.oidc.services.marks import remember_session, use_up
 from builtin_plugins.oidc.services.profile import identity_of
 from builtin_plugins.oidc.services.provider import Provider, ProviderMetadata
 from builtin_plugins.oidc.services.seal import FlowSeal
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Platform
+from kernel.sdk import Account, Platform, Unit
 from kernel.sdk.accounts import Origin
 
 log = logging.getLogger("platform.oidc")
@@ -82,8 +83,13 @@ class SignIn:
         sid = claims.get("sid")
         if isinstance(sid, str):
             await self._platform.database.write(remember_session, sid, claims["sub"])
-        identity = identity_of(self._settings, claims, userinfo)
-        _, token = await sign_in_external(self._platform, identity, origin)
+        groups = groups_of(self._settings, claims, userinfo)
+        identity = identity_of(self._settings, claims, userinfo, groups)
+
+        def note_groups(unit: Unit, account: Account) -> bool:
+            return replace_groups(unit, self._settings, account, groups, origin)
+
+        _, token = await sign_in_external(self._platform, identity, origin, note_groups)
         return token
 
 

@@ -31,13 +31,16 @@ async def map_principal(source: str, kind: str, principal: str, target: str | No
 
 
 def target_of(text: str) -> dict[str, Any]:
-    """``everyone``, ``nobody``, ``account:ID`` or ``team:ID``. Raises CommandFailed."""
+    """``everyone``, ``nobody``, ``account:ID``, ``team:ID``, ``sign-in-group:NAME``. Raises CommandFailed."""
     target, _, number = text.partition(":")
+    if target == "sign-in-group" and number:
+        return {"target": "sign_in_group", "target_name": number}
     if target in ("everyone", "nobody") and not number:
         return {"target": target, "target_id": None}
     if target in ("account", "team") and number.isascii() and number.isdigit():
         return {"target": target, "target_id": int(number)}
-    raise CommandFailed(f"'{text}' is no counterpart", "Say everyone, nobody, account:ID or team:ID.")
+    choices = "everyone, nobody, account:ID, team:ID or sign-in-group:NAME"
+    raise CommandFailed(f"'{text}' is no counterpart", f"Say {choices}.")
 
 
 async def readers_of_document(base: str, document: str) -> dict[str, Any] | None:

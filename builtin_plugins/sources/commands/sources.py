@@ -69,6 +69,13 @@ def add(
     max_size_mb: Annotated[float | None, typer.Option(min=0, help="Nothing larger.")] = None,
     max_age_days: Annotated[int | None, typer.Option(min=1, help="Nothing that is older.")] = None,
     schedule: Annotated[str | None, typer.Option(help="Five cron fields, or @hourly, @daily.")] = None,
+    sign_in_groups: Annotated[
+        str | None,
+        typer.Option(
+            help="id or name: a group there is the group of the sign-in with the same. Only as mapped when "
+            "omitted."
+        ),
+    ] = None,
     secret: Annotated[
         bool, typer.Option("--secret", help="Read its credential from standard input.")
     ] = False,
@@ -92,6 +99,7 @@ def add(
             "max_age_days": max_age_days,
         },
         "schedule": schedule,
+        "sign_in_groups": sign_in_groups,
     }
     if secret:
         body["secret"] = sys.stdin.read().strip()
@@ -171,7 +179,7 @@ def why(
         return
     if readers["everybody"]:
         console.note("Everybody who sees the knowledge base may read it.")
-    rows = [(one["name"], one["kind"], ", ".join(map(str, one["account_ids"]))) for one in readers["readers"]]
+    rows = [(one["name"], one["kind"], _accounts(one["account_ids"])) for one in readers["readers"]]
     if rows:
         console.print_table(("may read it there", "kind", "accounts here"), rows, "")
 
@@ -196,6 +204,7 @@ def rights(source: Id, as_json: AsJson = False) -> None:
     epilog=examples(
         ("platformctl sources map SOURCE staff --group --to team:7", "a group is a team"),
         ("platformctl sources map SOURCE ann --to account:12", "a person is an account"),
+        ("platformctl sources map SOURCE hr --group --to sign-in-group:hr", "one of the sign-in"),
         ("platformctl sources map SOURCE staff --group", "take that back"),
     ),
 )
@@ -204,7 +213,11 @@ def map_to(
     principal: Annotated[str, typer.Argument(help="The id there: 'platformctl sources rights'.")],
     group: Annotated[bool, typer.Option("--group", help="It is a group, not a person.")] = False,
     to: Annotated[
-        str | None, typer.Option(help="everyone, nobody, account:ID or team:ID; omitted: as if not said.")
+        str | None,
+        typer.Option(
+            help="everyone, nobody, account:ID, team:ID, or sign-in-group:NAME, a group that the identity "
+            "provider names; omitted: as if not said."
+        ),
     ] = None,
 ) -> None:
     """Say what a person or a group at a source is here."""
@@ -251,6 +264,10 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise typer.BadParameter(f"'{text}' is not NAME=VALUE", param_hint="--set")
     return name.strip(), value
+
+
+def _accounts(ids: list[int] | None) -> str:
+    return "whoever is in its group of the sign-in" if ids is None else ", ".join(map(str, ids))
 
 
 def _state(source: dict[str, Any]) -> str:

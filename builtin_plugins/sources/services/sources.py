@@ -33,7 +33,12 @@ from builtin_plugins.sources.services.credentials import (
     keep_credential,
 )
 from builtin_plugins.sources.services.removal import REMOVE_SOURCE, SourceRemovalPayload
-from builtin_plugins.sources.services.rights.granting import close_source, drop_holder, grant_all
+from builtin_plugins.sources.services.rights.granting import (
+    close_source,
+    drop_holder,
+    follow_accounts,
+    grant_all,
+)
 from builtin_plugins.sources.services.rights.refreshing import USUAL_SECONDS, begin_refresh
 from builtin_plugins.sources.services.running import forget_cursors, start_run
 from builtin_plugins.sources.services.watching import is_watched
@@ -47,6 +52,7 @@ async def create(caller: Caller, wanted: SourceCreate, base: str) -> SourceOut:
     kind = platform.resource(SOURCE_KINDS).named(wanted.kind)
     settings = checked_settings(kind, wanted.settings)
     _check_secret(kind, wanted.secret)
+    _check_groups(kind, wanted.sign_in_groups)
     most = platform.settings_of(SourcesSettings).sources_per_base
 
     def write(unit: Unit) -> SourceOut:
@@ -68,6 +74,7 @@ async def create(caller: Caller, wanted: SourceCreate, base: str) -> SourceOut:
             created_at=utc_now(),
             is_guarded=kind.is_guarded(kind.settings.model_validate(settings)),
             rights_seconds=wanted.rights_seconds,
+            sign_in_groups=wanted.sign_in_groups,
             rights_due_at=unit.now(),
         )
         unit.session.add(made)
@@ -132,6 +139,11 @@ async def change(caller: Caller, source_id: str, wanted: SourceUpdate) -> Source
             forget_cursors(unit, row)
         if "rights_seconds" in sent:
             row.rights_seconds = wanted.rights_seconds
+        if "sign_in_groups" in sent and wanted.sign_in_groups != row.sign_in_groups:
+            _check_groups(kind, wanted.sign_in_groups)
+            row.sign_in_groups = wanted.sign_in_groups
+            if row.is_guarded:
+                follow_accounts(unit, platform, row)
         if "schedule" in sent:
             row.schedule = wanted.schedule
             row.next_at = next_run(platform, wanted.schedule, unit.now())
@@ -237,6 +249,12 @@ def _check_secret(kind: SourceKind, secret: SecretStr | None) -> None:
         raise Unprocessable.field(("body", "secret"), "this kind of source takes no credential", None)
 
 
+def _check_groups(kind: SourceKind, sign_in_groups: str | None) -> None:
+    if sign_in_groups is not None and kind.personal:
+        reason = "what is in this source belongs to its account; groups of the sign-in have no part in it"
+        raise Unprocessable.field(("body", "sign_in_groups"), reason, sign_in_groups)
+
+
 def check_own_secret(caller: Caller, session: Session, row: SourceRecord) -> None:
     """Nobody leads the credential of another account to another place. Raises Unprocessable.
 
@@ -258,6 +276,7 @@ def _note(unit: Unit, caller: Caller, action: str, row: SourceRecord) -> None:
         "kind": row.kind,
         "knowledge_base_id": row.knowledge_base_id,
         "is_guarded": row.is_guarded,
+        "sign_in_groups": row.sign_in_groups,
     }
     audit(unit, action, "source", row.id, after=after, origin=caller.origin)
 
@@ -288,6 +307,7 @@ def _out(platform: Platform, session: Session, row: SourceRecord) -> SourceOut:
         items=items,
         is_guarded=row.is_guarded,
         rights_seconds=(row.rights_seconds or USUAL_SECONDS) if row.is_guarded else None,
+        sign_in_groups=row.sign_in_groups,
         is_watched=is_watched(row),
         watch_problem=row.watch_problem,
     )

@@ -164,3 +164,18 @@ async def test_people_at_a_source_get_counterparts(site: Running, visitor: Visit
     await expect(page.get_by_text("An account", exact=True).first).to_be_visible()
     listed = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
     assert "secret.md" in {one["filename"] for one in listed}
+    await page.get_by_label("Groups of the sign-in").select_option("name")
+
+    async def is_chosen() -> bool:
+        return bool((await ana.get(path)).json()["sign_in_groups"] == "name")
+
+    await eventually(is_chosen)
+    await expect(page.get_by_label("Groups of the sign-in")).to_be_enabled()
+    await root.get_by_role("button", name="Say who it is").click()
+    await page.get_by_label("A group of the sign-in").check()
+    await expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    await page.get_by_label("Name of the group").fill("hr")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    [said] = (await ana.get(f"{path}/counterparts")).json()["items"]
+    assert (said["target"], said["target_name"], said["target_id"]) == ("sign_in_group", "hr", None)

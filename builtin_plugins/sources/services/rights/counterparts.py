@@ -80,6 +80,7 @@ def _unmapped() -> ColumnElement[bool]:
 async def list_principals(caller: Caller, source_id: str, query: PrincipalQuery) -> Page[PrincipalOut]:
     """The people and groups at a source, by name. Raises SourceNotFound, NotSourceOwner."""
     sight = await source_sight_of(caller)
+    scope = await scope_of(caller.platform, caller.principal)
 
     def read(session: Session) -> Page[PrincipalOut]:
         mine = PrincipalRecord.source_id == sight.source(session, source_id).id
@@ -96,7 +97,7 @@ async def list_principals(caller: Caller, source_id: str, query: PrincipalQuery)
                 kind=row.kind,
                 principal=row.principal,
                 name=row.name,
-                accounts=row.accounts,
+                accounts=row.accounts if scope.everything or not row.has_sign_in_group else None,
                 targets=targets.get((row.kind, row.digest), []),
             )
             for row in rows
@@ -127,14 +128,9 @@ async def list_counterparts(caller: Caller, source_id: str) -> CounterpartsOut:
 
 def _counterparts_out(session: Session, source: SourceRecord) -> CounterpartsOut:
     mine = select(CounterpartRecord).where(CounterpartRecord.source_id == source.id)
-    columns = (CounterpartRecord.kind, CounterpartRecord.principal, CounterpartRecord.target)
-    rows = session.scalars(mine.order_by(*columns, CounterpartRecord.target_id)).all()
-    return CounterpartsOut(
-        items=[
-            CounterpartOut(kind=row.kind, principal=row.principal, target=row.target, target_id=row.target_id)
-            for row in rows
-        ]
-    )
+    columns = [getattr(CounterpartRecord, name) for name in CounterpartOut.model_fields]
+    rows = session.execute(mine.with_only_columns(*columns).order_by(*columns)).all()
+    return CounterpartsOut(items=[CounterpartOut.model_validate(row._asdict()) for row in rows])
 
 
 async def replace_counterparts(caller: Caller, source_id: str, wanted: CounterpartsIn) -> CounterpartsOut:
@@ -180,9 +176,16 @@ def _check_kind(platform: Platform, source: SourceRecord, wanted: CounterpartsIn
 
 
 def _check(session: Session, scope: Scope, place: int, one: CounterpartIn) -> None:
-    """Only accounts that are there, and teams of the caller. Raises Unprocessable."""
+    """Only accounts that are there, and teams of the caller. Raises Unprocessable.
+
+    A group of the sign-in may be any: the caller learns of nobody that they are in it.
+    """
+    if (one.target == "sign_in_group") != (one.target_name is not None):
+        is_missing = one.target_name is None
+        problem = "must be the name of the group of the sign-in" if is_missing else "must be left out"
+        raise Unprocessable.field(("body", "items", place, "target_name"), problem, one.target_name)
     reason = None
-    if one.target in ("everyone", "nobody"):
+    if one.target in ("sign_in_group", "everyone", "nobody"):
         reason = "must be left out" if one.target_id is not None else None
     elif one.target_id is None:
         reason = f"must be the id of the {one.target}"

@@ -2,13 +2,14 @@
 
 A person is the account that has proven the same e-mail address, or signs in with the same subject; a group,
 the people in it and in its groups. What the owner of the knowledge base says takes the place of both. Names
-prove nothing. Whoever has no counterpart here stands for no account.
+prove nothing, unless the owner says that groups there are groups of the sign-in (`sign_in_groups` of the
+source). Whoever has no counterpart here stands for no account.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
@@ -100,7 +101,7 @@ def match_accounts(
     """Store which accounts each person and group matches; returns those that mean everybody here."""
     mine = select(PrincipalRecord).where(PrincipalRecord.source_id == source.id)
     rows = {(row.kind, row.digest): row for row in unit.session.scalars(mine)}
-    matching = Matching(platform, unit.session, source.id, rows)
+    matching = Matching(platform, unit.session, source, rows)
     found = matching.run()
     members: dict[str, Sequence[int]] = {reader_of(source.id, *key): () for key in gone}
     for key, row in matching.rows.items():
@@ -108,6 +109,8 @@ def match_accounts(
         number = EVERYONE if key in matching.everyone else len(ids)
         if row.accounts != number:
             row.accounts = number
+        if row.has_sign_in_group != (key in matching.with_sign_in_group):
+            row.has_sign_in_group = key in matching.with_sign_in_group
         members[reader_of(source.id, *key)] = sorted(ids)
     unit.session.flush()
     asked = platform.hooks.ask_now(
@@ -131,19 +134,24 @@ def forget_principals(unit: Unit, source: SourceRecord) -> None:
 
 
 class Matching:
-    """Accounts by person and group of one source; `everyone`: those who turned out to be everybody here."""
+    """Accounts by person and group of one source; `everyone`: those who turned out to be everybody here.
+
+    `with_sign_in_group`: those with accounts that are in a group of the sign-in.
+    """
 
     def __init__(
-        self, platform: Platform, session: Session, source_id: str, rows: Mapping[Key, PrincipalRecord]
+        self, platform: Platform, session: Session, source: SourceRecord, rows: Mapping[Key, PrincipalRecord]
     ) -> None:
         self._platform = platform
         self._session = session
+        self._alike = source.sign_in_groups
         self.rows = rows
-        mine = select(CounterpartRecord).where(CounterpartRecord.source_id == source_id)
+        mine = select(CounterpartRecord).where(CounterpartRecord.source_id == source.id)
         self._said: dict[Key, list[CounterpartRecord]] = defaultdict(list)
         for one in session.scalars(mine):
             self._said[one.kind, one.digest].append(one)
         self.everyone: set[Key] = set()
+        self.with_sign_in_group: set[Key] = set()
 
     def run(self) -> dict[Key, set[int]]:
         """The accounts of each."""
@@ -159,6 +167,9 @@ class Matching:
             own[key] |= ids
         for key, ids in self._by_subject(unsaid).items():
             own[key] |= ids
+        for key, ids in self._by_sign_in_group(unsaid).items():
+            own[key] |= ids
+            self.with_sign_in_group.add(key)
         return {key: self._reached(key, own) for key in self.rows}
 
     def _accounts_of(self, one: CounterpartRecord, active: set[int]) -> set[int]:
@@ -203,6 +214,43 @@ class Matching:
                     found[wanted[row.sso_issuer, row.sso_subject]] = {row.id}
         return found
 
+    def _by_sign_in_group(self, unsaid: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:
+        """The accounts in the groups of the sign-in that people and groups are: said so, or alike."""
+        wanted: dict[str, set[Key]] = defaultdict(set)
+        for key, said in self._said.items():
+            for one in said:
+                if key in self.rows and one.target == "sign_in_group" and one.target_name is not None:
+                    wanted[one.target_name].add(key)
+        for name, key in self._alike_names(unsaid):
+            wanted[name].add(key)
+        query = self._platform.hooks.ask_now(accounts.select_sign_in_groups, platform=self._platform)
+        found: dict[Key, set[int]] = defaultdict(set)
+        if query is None:
+            return found
+        groups = query.subquery()
+        for some in portions(sorted(wanted), _AT_ONCE):
+            named = select(groups.c.name, groups.c.account_id).join(
+                Account, Account.id == groups.c.account_id
+            )
+            for name, account_id in self._session.execute(
+                named.where(groups.c.name.in_(some), Account.is_active)
+            ):
+                for key in wanted[name]:
+                    found[key].add(account_id)
+        return found
+
+    def _alike_names(self, unsaid: Mapping[Key, PrincipalRecord]) -> list[tuple[str, Key]]:
+        """Groups there by the name of the group of the sign-in that they are; a name of several is none's."""
+        if self._alike is None:
+            return []
+        groups = [(key, row) for key, row in unsaid.items() if key[0] == "group"]
+        if self._alike == "id":
+            return [(row.principal, key) for key, row in groups if digest_of(row.principal) == key[1]]
+        names = Counter(row.name for key, row in self.rows.items() if key[0] == "group")
+        return [
+            (row.name, key) for key, row in groups if names[row.name] == 1 and len(row.name) < _LONGEST_NAME
+        ]
+
     def _reached(self, key: Key, own: Mapping[Key, set[int]]) -> set[int]:
         """A group's own accounts, unless the owner says what it is: then only these; however deep it goes."""
         ids, seen, left = set[int](), set[Key](), [key]
@@ -215,6 +263,8 @@ class Matching:
             ids |= own[one]
             if one in self.everyone:
                 self.everyone.add(key)
+            if one in self.with_sign_in_group:
+                self.with_sign_in_group.add(key)
             if one not in self._said:
                 left += [("person", member) for member in row.people]
                 left += [("group", member) for member in row.groups]

@@ -11,7 +11,7 @@ from builtin_plugins.sources.errors import DocumentsUnavailable
 from builtin_plugins.sources.models import PrincipalRecord, SourceRecord
 from builtin_plugins.sources.schemas_rights import DocumentReaderOut, DocumentReadersOut
 from builtin_plugins.sources.services.rights.readers import holder_of
-from kernel.sdk import Caller
+from kernel.sdk import Caller, Scope, scope_of
 
 
 async def readers_of(caller: Caller, base: str, document_id: str) -> DocumentReadersOut:
@@ -27,10 +27,11 @@ async def readers_of(caller: Caller, base: str, document_id: str) -> DocumentRea
     if audience is None:
         raise DocumentsUnavailable()
     await database.read(sight.require_owner, base)
-    return await database.read(_explained, audience)
+    scope = await scope_of(caller.platform, caller.principal)
+    return await database.read(_explained, audience, scope)
 
 
-def _explained(session: Session, audience: rag.DocumentAudience) -> DocumentReadersOut:
+def _explained(session: Session, audience: rag.DocumentAudience, scope: Scope) -> DocumentReadersOut:
     holder = audience.holder or ""
     source = session.get(SourceRecord, holder.removeprefix(holder_of("")))
     if source is None:
@@ -43,7 +44,11 @@ def _explained(session: Session, audience: rag.DocumentAudience) -> DocumentRead
         .order_by(PrincipalRecord.name, PrincipalRecord.kind)
     )
     readers = [
-        DocumentReaderOut(kind=row.kind, name=row.name, account_ids=ids[row.kind, row.digest])
+        DocumentReaderOut(
+            kind=row.kind,
+            name=row.name,
+            account_ids=ids[row.kind, row.digest] if scope.everything or not row.has_sign_in_group else None,
+        )
         for row in rows
         if (row.kind, row.digest) in ids
     ]

@@ -82,7 +82,7 @@ def _allowed(
     given: Mapping[str, SourceGrant],
 ) -> dict[str, set[int] | None]:
     """The accounts that may read each document by what the source says; None for all."""
-    matching = Matching(platform, session, source.id, people)
+    matching = Matching(platform, session, source, people)
     matched = matching.run()
     allowed: dict[str, set[int] | None] = {}
     for document, grant in given.items():

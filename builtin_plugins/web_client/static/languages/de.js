@@ -1535,4 +1535,13 @@ export default {
   "Claim refused": "Anspruch abgelehnt",
   "Completed": "Abgeschlossen",
   "Refused": "Abgelehnt",
+  "A group of the sign-in": "Eine Gruppe der Anmeldung",
+  "Groups of the sign-in": "Gruppen der Anmeldung",
+  "Only as said of each group": "Nur wie für jede Gruppe angegeben",
+  "The group with the same id": "Die Gruppe mit derselben ID",
+  "The group with the same name": "Die Gruppe mit demselben Namen",
+  "Whom your identity provider puts into a group can count as in that group there. Choose this only if both have their groups from one directory.": "Wen Ihr Identitätsanbieter einer Gruppe zuordnet, kann auch als Mitglied der dortigen Gruppe gelten. Wählen Sie das nur, wenn beide ihre Gruppen aus demselben Verzeichnis haben.",
+  "Name of the group": "Name der Gruppe",
+  "Exactly as your identity provider writes it.": "Genau so, wie Ihr Identitätsanbieter ihn schreibt.",
+  "Whoever is in its group of the sign-in": "Wer in der zugehörigen Gruppe der Anmeldung ist",
 };

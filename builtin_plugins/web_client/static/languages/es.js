@@ -1535,4 +1535,13 @@ export default {
   "Claim refused": "Solicitud rechazada",
   "Completed": "Completado",
   "Refused": "Rechazado",
+  "A group of the sign-in": "Un grupo del inicio de sesión",
+  "Groups of the sign-in": "Grupos del inicio de sesión",
+  "Only as said of each group": "Solo como se indica para cada grupo",
+  "The group with the same id": "El grupo con el mismo identificador",
+  "The group with the same name": "El grupo con el mismo nombre",
+  "Whom your identity provider puts into a group can count as in that group there. Choose this only if both have their groups from one directory.": "Las personas que tu proveedor de identidad incluye en un grupo pueden contar también como miembros del grupo de la fuente. Elígelo solo si ambos obtienen sus grupos del mismo directorio.",
+  "Name of the group": "Nombre del grupo",
+  "Exactly as your identity provider writes it.": "Exactamente como lo escribe tu proveedor de identidad.",
+  "Whoever is in its group of the sign-in": "Quien esté en su grupo del inicio de sesión",
 };

@@ -1535,4 +1535,13 @@ export default {
   "Claim refused": "Demande refusée",
   "Completed": "Achevé",
   "Refused": "Refus",
+  "A group of the sign-in": "Un groupe de la connexion",
+  "Groups of the sign-in": "Groupes de la connexion",
+  "Only as said of each group": "Seulement comme indiqué pour chaque groupe",
+  "The group with the same id": "Le groupe de même identifiant",
+  "The group with the same name": "Le groupe de même nom",
+  "Whom your identity provider puts into a group can count as in that group there. Choose this only if both have their groups from one directory.": "Les personnes que votre fournisseur d’identité place dans un groupe peuvent aussi compter comme membres du groupe de la source. À choisir seulement si les deux tiennent leurs groupes du même annuaire.",
+  "Name of the group": "Nom du groupe",
+  "Exactly as your identity provider writes it.": "Exactement comme votre fournisseur d’identité l’écrit.",
+  "Whoever is in its group of the sign-in": "Les membres de son groupe de la connexion",
 };

@@ -138,7 +138,7 @@ function Readers({ base, id }) {
   const { everybody, readers, source } = found.data;
   return html`<h2>${t("Who may read it")}</h2>
     <p>${everybody ? t("Everybody who sees the knowledge base.") : t("Of those who see the knowledge base, whoever may read it at “{source}”:", { source })}</p>
-    <ul class="list">${readers.map((one) => html`<li key=${`${one.kind}-${one.name}`}>${one.name} <span class="faint">${t(KINDS[one.kind])} · ${plural(one.account_ids.length, "One account here", "{n} accounts here")}</span></li>`)}</ul>`;
+    <ul class="list">${readers.map((one) => html`<li key=${`${one.kind}-${one.name}`}>${one.name} <span class="faint">${t(KINDS[one.kind])} · ${one.account_ids ? plural(one.account_ids.length, "One account here", "{n} accounts here") : t("Whoever is in its group of the sign-in")}</span></li>`)}</ul>`;
 }
 
 const KINDS = { person: "Person", group: "Group" };

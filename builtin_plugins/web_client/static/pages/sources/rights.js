@@ -11,7 +11,8 @@ import { everybody } from "../../parts/people.js";
 
 const AT_ONCE = 50;
 const KINDS = { person: "Person", group: "Group" };
-const TARGETS = { account: "An account", team: "A team", everyone: "Everybody who sees the knowledge base", nobody: "Nobody" };
+const ALIKE = { "": "Only as said of each group", id: "The group with the same id", name: "The group with the same name" };
+const TARGETS = { account: "An account", team: "A team", sign_in_group: "A group of the sign-in", everyone: "Everybody who sees the knowledge base", nobody: "Nobody" };
 
 async function load(id, mapped, offset, signal) {
   const query = { limit: AT_ONCE, offset, ...(mapped !== "" && { mapped }) };
@@ -23,7 +24,20 @@ async function load(id, mapped, offset, signal) {
   return { rights, principals, said: said.items };
 }
 
-export function Rights({ id }) {
+/** Whether groups there are groups of the sign-in; what is said of one group comes before it. */
+function Alike({ source, onSaved }) {
+  const action = useAction(async (value) => {
+    await onSaved(await api.changeSource({ source_id: source.id, body: { sign_in_groups: value || null } }));
+    say(t("Saved"));
+  });
+  return html`<${Field} as="select" pick label=${t("Groups of the sign-in")} value=${source.sign_in_groups ?? ""} onInput=${action.run} disabled=${action.busy}
+      hint=${t("Whom your identity provider puts into a group can count as in that group there. Choose this only if both have their groups from one directory.")}>
+      ${Object.entries(ALIKE).map(([value, title]) => html`<option key=${value} value=${value}>${t(title)}</option>`)}<//>
+    <${Failure} error=${action.error} />`;
+}
+
+export function Rights({ source, onChanged }) {
+  const { id } = source;
   const [mapped, setMapped] = useState("false");
   const [edited, setEdited] = useState(null);
   const [offset, setOffset] = useState(0);
@@ -31,6 +45,10 @@ export function Rights({ id }) {
   const choose = (value) => {
     setMapped(value);
     setOffset(0);
+  };
+  const take = async (changed) => {
+    onChanged(changed);
+    await found.reload();
   };
   const shown = { false: t("Without a counterpart"), true: t("With a counterpart"), "": t("All") };
   return html`<${Loaded} of=${found}>${({ rights, principals, said }) => html`
@@ -43,6 +61,7 @@ export function Rights({ id }) {
       <dt>${t("Documents that nobody may read")}</dt><dd>${number(rights.unreadable)}</dd>
     </dl>
     <p class="muted">${!rights.by_hand ? t("What is in it belongs to the account with its e-mail address; nobody else can be named.") : t("Whoever has no counterpart here can read nothing. People are matched by their confirmed e-mail address, groups by the people in them.")}</p>
+    ${rights.by_hand && html`<${Alike} source=${source} onSaved=${take} />`}
     <div class="filters">${Object.entries(shown).map(([value, title]) => html`<${Button} small key=${value} aria-pressed=${mapped === value} class=${mapped === value ? "pressed" : ""} onClick=${() => choose(value)}>${title}<//>`)}</div>
     ${!principals.items.length && html`<p class="muted">${t("No people or groups")}</p>`}
     <ul class="list">${principals.items.map((one) => html`<li class="panel stack close" key=${`${one.kind}-${one.principal}`}><div class="row">
@@ -90,25 +109,28 @@ function Counterpart({ id, principal, said, onSaved, onClose }) {
   const before = said.find(isIt);
   const [target, setTarget] = useState(before?.target ?? "");
   const [which, setWhich] = useState(String(before?.target_id ?? ""));
+  const [group, setGroup] = useState(before?.target_name ?? "");
   const isNumbered = target === "account" || target === "team";
+  const isGroup = target === "sign_in_group";
   const choose = (value) => {
     setTarget(value);
     setWhich(value === before?.target ? String(before.target_id ?? "") : "");
   };
   const action = useAction(async () => {
-    const mine = { kind: principal.kind, principal: principal.principal, target, target_id: isNumbered ? Number(which) : null };
+    const mine = { kind: principal.kind, principal: principal.principal, target, target_id: isNumbered ? Number(which) : null, target_name: isGroup ? group : null };
     await api.replaceCounterparts({ source_id: id, body: { items: [...said.filter((one) => !isIt(one)), ...(target ? [mine] : [])] } });
     await onSaved();
     onClose();
     say(t("Saved"));
   });
   return html`<${Dialog} title=${principal.name} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${isNumbered && !Number(which)}>
+    <${Form} action=${action} submit=${t("Save")} onCancel=${onClose} disabled=${(isNumbered && !Number(which)) || (isGroup && !group)}>
       <${Choice} legend=${t("Who is it here?")} value=${target} onChange=${choose} options=${[
         { value: "", title: t("Found automatically"), about: t("By e-mail address, or by the people in it.") },
         ...Object.entries(TARGETS).map(([value, title]) => ({ value, title: t(title) })),
       ]} />
       ${isNumbered && html`<${Named} key=${target} target=${target} before=${before} value=${which} onChange=${setWhich} />`}
+      ${isGroup && html`<${Field} label=${t("Name of the group")} value=${group} onInput=${setGroup} maxlength="255" required hint=${t("Exactly as your identity provider writes it.")} />`}
       <${Failure} error=${action.error} />
     <//>
   <//>`;

@@ -59,7 +59,7 @@ export default function SourcePage({ base, id }) {
       ].filter(Boolean)} />
       ${tab === "runs" && html`<${Runs} id=${id} latest=${source.last_run} asked=${asked} />`}
       ${tab === "items" && html`<${Items} base=${base} id=${id} counts=${source.items} />`}
-      ${tab === "rights" && html`<${Rights} id=${id} />`}
+      ${tab === "rights" && html`<${Rights} source=${source} onChanged=${found.set} />`}
       ${tab === "details" && html`<${Facts} source=${source} kind=${kind} />`}
       ${dialog === "change" && html`<${ChangeSource} base=${base} source=${source} kind=${kind} onSaved=${found.set} onClose=${() => setDialog("")} />`}
       ${dialog === "push" && html`<${Push} id=${id} onClose=${() => setDialog("")} />`}
