@@ -180,3 +180,19 @@ def test_languages_are_found() -> None:
     """The checks above compare real texts, and there is more than one language to compare."""
     assert {"de", "es", "fr"} <= {path.stem for path in FILES}
     assert len(known_texts()) > 400
+
+
+AUDITED = re.compile(r'\baudit\(\s*(?:\w+,\s*)?"[a-z_.]*?(\w+)",\s*"(\w+)"')
+
+
+def test_the_audit_log_has_words() -> None:
+    """Every action and kind of thing that is written into the audit log as such is shown in plain words."""
+    words = (STATIC / "pages/operations/audit-words.js").read_text(encoding="utf-8")
+    actions, kinds = (
+        set(re.findall(r"^  (\w+): \{ title", part, re.MULTILINE)) for part in words.split("const KINDS")
+    )
+    sources = [path for folder in ("kernel", "builtin_plugins") for path in (ROOT / folder).rglob("*.py")]
+    written = {pair for path in sources for pair in AUDITED.findall(path.read_text(encoding="utf-8"))}
+    assert len(written) > 40
+    assert {action for action, _ in written} - actions == set()
+    assert {kind for _, kind in written} - kinds == set()
