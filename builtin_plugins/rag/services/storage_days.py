@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Select, delete, func, select
 from sqlalchemy.orm import Session
@@ -20,7 +20,7 @@ AMOUNTS = ("size_bytes", "files")
 _KEPT: Final = timedelta(days=400)
 
 
-def amounts() -> Select[Any]:
+def amounts() -> Select[int, int]:
     """The bytes and the number of files that the caller chooses; an index has both."""
     size = func.coalesce(func.sum(Document.size_bytes), 0)
     return select(size.label("size_bytes"), func.count().label("files"))
