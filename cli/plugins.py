@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -299,7 +302,11 @@ def new(
     folder = written[0].parent
     for path in written:
         console.note(str(path.relative_to(folder.parent)))
-    console.done(f"{folder.name} contains the new plugin. Next: cd {folder.name} && python -m pytest")
+    python = quote(sys.executable)
+    steps = [f"cd {quote(str(folder.absolute()))}", f"{python} -m pytest"]
+    if find_spec("pytest") is None:
+        steps.insert(1, f"{python} -m pip install 'platform-kernel[testing]'")
+    console.done(f"{folder.name} contains the new plugin. Next: {' && '.join(steps)}")
 
 
 @app.command(epilog=examples(("platformctl plugins release acme", "then restart the platform")))

@@ -134,6 +134,13 @@ def test_a_new_plugin_passes_our_own_checks(cli: Cli, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stdout
 
 
+def test_the_next_command_is_for_the_platforms_environment(cli: Cli, tmp_path: Path) -> None:
+    """It works in any shell: the interpreter and the folder stand in it in full."""
+    result = cli("plugins", "new", "acme-notes")
+    printed = " ".join((result.stdout + result.stderr).split())
+    assert f"cd {tmp_path / 'acme-notes'} && {sys.executable} -m pytest" in printed
+
+
 @pytest.mark.parametrize("name", ["Acme", "9lives", "a b", "-x", "a--b", "class", "x" * 51, "ä"])
 def test_a_name_that_can_be_no_package_is_refused(cli: Cli, tmp_path: Path, name: str) -> None:
     assert cli("plugins", "new", "--", name).exit_code == 2

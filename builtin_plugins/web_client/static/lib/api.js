@@ -159,13 +159,11 @@ export const api = {
   evaluationTable: call("GET", "/v1/rag/evaluation/runs/{run_id}/table.md", RAW),
   evaluationPlot: call("GET", "/v1/rag/evaluation/runs/{run_id}/plot.svg", RAW),
 
-  // Graphs
+  // Graphs and speech
   graphNetwork: call("GET", "/v1/graph-rag/graph/network"),
   entityContext: call("POST", "/v1/graph-rag/entity-context", { repeatable: true }),
   graphOverview: call("POST", "/v1/graph-rag/overview", { repeatable: true }),
   correlations: call("GET", "/v1/graph-rag/graph/correlations"),
-
-  // Speech
   spokenLanguages: call("GET", "/v1/tts/languages"),
   heardLanguages: call("GET", "/v1/stt/languages"),
   speak: call("POST", "/v1/tts", { ...RAW, headers: { Accept: "audio/mpeg" } }),
@@ -191,7 +189,7 @@ export const api = {
   testModelConnection: call("POST", "/v1/models/connections/{name}/test", { repeatable: true }),
   disconnectModels: call("DELETE", "/v1/models/connections/{name}"),
 
-  // Operations
+  // Operations and jobs
   bundles: call("GET", "/v1/bundles"),
   bundlesNow: call("GET", "/v1/bundles/ready"),
   enableBundle: call("POST", "/v1/bundles/{name}/enable"),
@@ -204,8 +202,6 @@ export const api = {
   backupJobs: call("GET", "/v1/backups/jobs"),
   rehearseRestore: call("POST", "/v1/backups/{name}/drill"),
   restoreBackup: call("POST", "/v1/backups/{name}/restore"),
-
-  // Jobs
   jobs: call("GET", "/v1/jobs"),
   job: call("GET", "/v1/jobs/{job_id}"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
