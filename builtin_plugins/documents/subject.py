@@ -99,7 +99,7 @@ class _NameCounter:
                 if _YEAR.fullmatch(word) or (word[0].isupper() and len(word) > 1):
                     self._candidates.setdefault(word.casefold(), word)
             self._room -= len(text)
-        for word in set(_WORD.findall(text)):
+        for word in dict.fromkeys(_WORD.findall(text)):  # in their order, which decides among equal counts
             folded = word.casefold()
             if folded in self._candidates:
                 (self._small if word == folded and word.isalpha() else self._capitalized)[folded] += 1

@@ -54,5 +54,12 @@ def test_names_and_the_year(filename: str, passages: list[str], subject: str) ->
     assert subject_of(filename, passages) == subject
 
 
+def test_of_names_that_are_as_frequent_the_first_are_taken() -> None:
+    """In any process: the same document read again, elsewhere, is known by the same words."""
+    names = [f"Ny{letter * 3}" for letter in "abcdefghijklmnopqrst"]
+    pages = ["the sea, and " + " ".join(names), "the ship, and " + " ".join(reversed(names))]
+    assert subject_of("1.pdf", pages) == " ".join(names[:8])
+
+
 def test_a_subject_is_short() -> None:
     assert len(subject_of("Word" * 60 + ".txt", ["Alpha", "Beta"])) <= 120
