@@ -36,6 +36,14 @@ def test_a_company_that_only_the_first_page_names(first: str, name: str) -> None
     )
 
 
+@pytest.mark.parametrize("filename", ["TESLA_2022_10K.pdf", "TeslaMotors_2022.pdf"])
+def test_a_company_that_the_file_is_named_after_adds_no_words(filename: str) -> None:
+    """Industries, Stores and Materials turn the vectors of all of a report's passages the same way."""
+    first = "FORM 10-K\n\nTesla Industries, Inc.\n\nAnnual report"
+    without = "FORM 10-K\n\nAnnual report"
+    assert subject_of(filename, [first, *LATER]) == subject_of(filename, [without, *LATER])
+
+
 @pytest.mark.parametrize(
     ("filename", "passages", "subject"),
     [
