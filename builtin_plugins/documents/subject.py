@@ -4,9 +4,9 @@
 in which year. The words are names: that of the first company with its legal form on a line of the first page,
 else those in its first line, and others that are capitalized wherever they occur, there and on later pages.
 Without the first two, no report of `long_reports` is known by its company unless its file's name has it, and
-words alone have the page of the evidence among the first five in 0.32 instead of 0.52 of the questions. If its
-file is named after the company, the company's other words are left out: with them, vectors have the page in
-0.66 instead of 0.78.
+words alone have the page of the evidence among the first five in 0.32 instead of 0.52 of the questions. If
+its file is named after the company, the company's other words are left out: with them, vectors have the page
+in 0.66 instead of 0.78.
 """
 
 from __future__ import annotations
