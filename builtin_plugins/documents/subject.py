@@ -4,14 +4,16 @@
 in which year. The words are names: that of the first company with its legal form on a line of the first page,
 else those in its first line, and others that are capitalized wherever they occur, there and on later pages.
 Without the first two, no report of `long_reports` is known by its company unless its file's name has it, and
-words alone have the page of the evidence among the first five in 0.32 instead of 0.52 of the questions.
+words alone have the page of the evidence among the first five in 0.32 instead of 0.52 of the questions. If
+its file is named after the company, the company's other words are left out: with them, vectors have the page
+in 0.66 instead of 0.78.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _FIRST_PAGE: Final = 3_000
@@ -51,14 +53,22 @@ def subject_of(filename: str, passages: Iterable[str]) -> str:
         counter.add(text)
     if counter.passages < 2:
         return ""
-    names = (*counter.company, *counter.names(), *counter.years())
-    words = {word.casefold(): word for word in (*_in_filename(filename), *names)}
+    of_file = _in_filename(filename)
+    company = [] if _has_company(of_file, counter.company) else counter.company
+    words = dict[str, str]()
+    for word in (*of_file, *company, *counter.names(), *counter.years()):
+        words.setdefault(word.casefold(), word)
     return " ".join(words.values())[:_LONGEST]
 
 
 def _in_filename(name: str) -> list[str]:
     parts = _NAME_PARTS.split(name.rpartition(".")[0] or name)
     return [part for part in parts if part and (_YEAR.fullmatch(part) or not _CODE.fullmatch(part))]
+
+
+def _has_company(filename: Sequence[str], company: Sequence[str]) -> bool:
+    """Whether a word of a file's name begins as a company's does: HALVORSEN, or HALVORSENINDUSTRIES."""
+    return any(word.casefold().startswith(company[0].casefold()) for word in filename if company)
 
 
 def _company_in(text: str) -> list[str]:
@@ -99,7 +109,7 @@ class _NameCounter:
                 if _YEAR.fullmatch(word) or (word[0].isupper() and len(word) > 1):
                     self._candidates.setdefault(word.casefold(), word)
             self._room -= len(text)
-        for word in set(_WORD.findall(text)):
+        for word in dict.fromkeys(_WORD.findall(text)):  # in their order, which decides among equal counts
             folded = word.casefold()
             if folded in self._candidates:
                 (self._small if word == folded and word.isalpha() else self._capitalized)[folded] += 1

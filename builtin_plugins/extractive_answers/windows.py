@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +19,8 @@ _NEARLY = 0.6
 _RANK, _EACH, _LENGTH = 1.5, 0.1, 0.3
 """What a passage's rank counts, the words of each sentence again, and the room that is used: a window that is
 longer holds the answer more often. Doubled or halved, each changes less than a point of the right answers."""
-_FIGURE = 0.5
-"""What a number counts in a window, if the question asks how many or how much."""
+_KIND = 0.5
+"""What a number counts in a window, if the question asks how many or how much, and a name, if it asks who."""
 _ROW = 0.6
 """What a row of a table counts that has all words of the question."""
 _ALL = 0.99
@@ -30,6 +31,10 @@ _ASKS_FIGURE = re.compile(
     r"|多少|几|幾|كم |कितन|เท่าไร|เท่าไหร่|กี่|いくつ|いくら|얼마|몇",
     re.IGNORECASE,
 )
+_ASKS_NAME = re.compile(
+    r"\b(?:whom?|whose|we[rnm]|wessen|qui|quién(?:es)?|chi|quem|кто|кого|кем)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +61,23 @@ class Rarity:
         ]
         self._total = sum(self._weights) or 1.0
         self._asks_figure = _ASKS_FIGURE.search(question.text) is not None
+        self._asks_name = not self._asks_figure and _ASKS_NAME.search(question.text) is not None
         self._known_figures = frozenset(_DIGITS.findall(question.text))
+        self._known_words = frozenset(_WORD.findall(question.text.casefold()))
 
-    def figure(self, text: str) -> float:
-        """What a sentence counts for a number that the question lacks, if it asks for one."""
-        if not self._asks_figure or self._known_figures.issuperset(_DIGITS.findall(text)):
-            return 0.0
-        return _FIGURE
+    def kind(self, text: str) -> float:
+        """What a sentence counts for a number or a name that the question lacks, if it asks for one."""
+        if self._asks_figure and not self._known_figures.issuperset(_DIGITS.findall(text)):
+            return _KIND
+        return _KIND if self._asks_name and self._has_name(text) else 0.0
+
+    def _has_name(self, text: str) -> bool:
+        """Whether two neighboring words are capitalized that the question lacks, past the first word."""
+        words = [
+            len(one) > 1 and one[0].isupper() and one.casefold() not in self._known_words
+            for one in _WORD.findall(text)[1:]
+        ]
+        return any(map(operator.and_, words, words[1:]))
 
     def share(self, words: Iterable[int]) -> float:
         """Between 0 and 1, for all of the question's words."""
@@ -107,10 +122,11 @@ def _windows(
 ) -> Iterator[Window]:
     sentences = passage.sentences
     has_text = any(not sentence.is_heading for sentence in sentences)
+    kinds = [rarity.kind(sentence.text) for sentence in sentences]
     for first, begin in enumerate(sentences):
         if begin.is_heading and has_text:
             continue
-        length, words, peak, each, figure = 0, frozenset[int](), 0.0, 0.0, 0.0
+        length, words, peak, each, kind = 0, frozenset[int](), 0.0, 0.0, 0.0
         for last in range(first, len(sentences)):
             sentence = sentences[last]
             is_apart = sentence.stands_alone or begin.stands_alone or sentence.page != begin.page
@@ -122,11 +138,11 @@ def _windows(
             own = rarity.share(sentence.words)
             each += own
             peak = max(peak, own + rarity.share(sentence.context))
-            figure = max(figure, own * rarity.figure(sentence.text))
+            kind = max(kind, own * kinds[last])
             share = rarity.share(words)
             used = min(length, longest) / longest
             row = _ROW if sentence.stands_alone and share > _ALL else 0.0
-            score = peak + share + _RANK * rank + _EACH * each + _LENGTH * used + figure + row
+            score = peak + share + _RANK * rank + _EACH * each + _LENGTH * used + kind + row
             yield Window(at, first, last, score, share)
 
 

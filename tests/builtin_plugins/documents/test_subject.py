@@ -36,6 +36,14 @@ def test_a_company_that_only_the_first_page_names(first: str, name: str) -> None
     )
 
 
+@pytest.mark.parametrize("filename", ["TESLA_2022_10K.pdf", "TeslaMotors_2022.pdf"])
+def test_a_company_that_the_file_is_named_after_adds_no_words(filename: str) -> None:
+    """Industries, Stores and Materials turn the vectors of all of a report's passages the same way."""
+    first = "FORM 10-K\n\nTesla Industries, Inc.\n\nAnnual report"
+    without = "FORM 10-K\n\nAnnual report"
+    assert subject_of(filename, [first, *LATER]) == subject_of(filename, [without, *LATER])
+
+
 @pytest.mark.parametrize(
     ("filename", "passages", "subject"),
     [
@@ -52,6 +60,13 @@ def test_a_company_that_only_the_first_page_names(first: str, name: str) -> None
 def test_names_and_the_year(filename: str, passages: list[str], subject: str) -> None:
     """A word that is also written small is no name. A document of one passage needs no subject."""
     assert subject_of(filename, passages) == subject
+
+
+def test_of_names_that_are_as_frequent_the_first_are_taken() -> None:
+    """In any process: the same document read again, elsewhere, is known by the same words."""
+    names = [f"Ny{letter * 3}" for letter in "abcdefghijklmnopqrst"]
+    pages = ["the sea, and " + " ".join(names), "the ship, and " + " ".join(reversed(names))]
+    assert subject_of("1.pdf", pages) == " ".join(names[:8])
 
 
 def test_a_subject_is_short() -> None:

@@ -308,6 +308,12 @@ def test_a_question_for_a_number_is_answered_by_one() -> None:
     assert number in quoted("How many employees are there?", 3 * talk, number)
 
 
+def test_a_question_for_a_person_is_answered_by_a_name() -> None:
+    talk = "Those who audit the yard audit what the yard says of itself, and audits of it follow rules. "
+    name = "Since 2009, audits of the yard are by Ernst Lindqvist, as agreed."
+    assert name in quoted("Who audits the yard?", 3 * talk, name)
+
+
 def test_a_row_that_is_asked_for_is_quoted() -> None:
     text = (
         "The effective tax rate was lower than the statutory rate, as the effective tax rate of earnings "
