@@ -136,7 +136,7 @@ async def test_a_database_that_was_set_back(database: Database, stores: Stores) 
     assert isinstance(store, MilvusStore)
     await write(database, store, thing(1), thing(2, "two"))
     assert len(await store.search(COLLECTION, NEAR)) == 2
-    record = await database.read(store.known, COLLECTION)
+    record = await database.read(store.require_collection, COLLECTION)
     engine = store.following.engine
     state = await asyncio.to_thread(lambda: engine.state(record.id, exact=True))
     assert state is not None and state.reached is not None

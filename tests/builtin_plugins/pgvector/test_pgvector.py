@@ -163,7 +163,7 @@ async def test_a_large_collection_gets_a_graph_and_loses_it_when_dropped(
     assert await graphs(database) == []
     await fill(database, store, more)
     await store.graphs.settled()
-    found = await database.read(store.known, COLLECTION)
+    found = await database.read(store.require_collection, COLLECTION)
     assert await graphs(database) == [graph_name(found.id)]
     vectors = np.array([point.vector for point in few + more])
     names = np.array([point.id for point in few + more])
@@ -209,7 +209,7 @@ async def test_wide_searches_walk_the_graph_and_narrow_ones_compare_all(
 async def test_a_half_made_graph_is_made_again(database: Database, store: PgVectorStore) -> None:
     await fill(database, store, cloud(1500))
     await store.graphs.settled()
-    found = await database.read(store.known, COLLECTION)
+    found = await database.read(store.require_collection, COLLECTION)
     spoil = sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(:name)")
     await database.write(lambda unit: unit.session.execute(spoil, {"name": graph_name(found.id)}).close())
     assert await graphs(database) == []

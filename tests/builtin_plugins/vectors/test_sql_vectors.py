@@ -39,7 +39,7 @@ async def test_an_older_reader_leaves_no_gap_in_the_words(database: Database) ->
         await database.write(write)
 
     await publish("early")
-    found = await database.read(store.known, "c")
+    found = await database.read(store.require_collection, "c")
     await publish("late")
     assert len(await store.search("c", Query(vector, 5))) == 2
     await database.read(lambda session: store.indexes(found).text.catch_up(session, found))
