@@ -91,7 +91,7 @@ def walked(
     known = {at: number for number, at in enumerate(places)}
     made = raised(scores, [(known.get(int(step.group)), step.worth) for step in found])
     by_place = dict(zip(places, scores, strict=True))
-    by_place |= {places[number]: score for number, score in made.kept.items()}
+    by_place |= {places[number]: score for number, score in made.lifted.items()}
     by_place |= {
         int(step.group): new for step, new in zip(found, made.reached, strict=True) if new is not None
     }
