@@ -107,7 +107,7 @@ async def test_stream_of_a_pipeline(bare: Stage) -> None:
 
 async def test_sources_for_open_webui(stage: Stage) -> None:
     """It takes `[n]` for the n-th distinct source of a message: two of one document are two."""
-    base = await make_base(stage.ann, "Cities")
+    base = await make_base(stage.ann, name="Cities")
     hotels = "\n\n".join(f"A hotel in city {n} may cost up to {n} EUR a night." for n in range(90))
     await ingest(stage.running, stage.ann, base, "cities.md", hotels)
     await make_pipeline(stage.ann, base, name="Cities")
