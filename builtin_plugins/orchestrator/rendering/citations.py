@@ -40,8 +40,28 @@ def url_citations(text: str, passages: Sequence[rag.Passage]) -> list[dict[str, 
 
 
 def address(passage: rag.Passage) -> str:
-    """Where the document of a passage can be fetched."""
+    """Where the document of a passage can be fetched; the fragment tells its passages apart."""
     if passage.knowledge_base_id is None:
         return ""
     place = f"/v1/rag/knowledge-bases/{passage.knowledge_base_id}/documents/{passage.document_id}/content"
-    return place if passage.page is None else f"{place}#page={passage.page}"
+    page = "" if passage.page is None else f"page={passage.page}&"
+    return f"{place}#{page}passage={passage.chunk_id}"
+
+
+def source_event(passages: Sequence[rag.Passage]) -> dict[str, Any]:
+    """All passages as Open WebUI's event: it takes ``[n]`` for the n-th source of a message.
+
+    `source` in the metadata is the annotations' address, or it would count cited passages twice.
+    """
+    metadata = [_metadata(one) for one in passages]
+    texts = [one.text for one in passages]
+    return {
+        "type": "source",
+        "data": {"source": {"name": "Platform"}, "document": texts, "metadata": metadata},
+    }
+
+
+def _metadata(passage: rag.Passage) -> dict[str, Any]:
+    """Open WebUI counts pages from 0."""
+    page = {} if passage.page is None else {"page": passage.page - 1}
+    return {"source": address(passage) or passage.chunk_id, "name": passage.source, **page}

@@ -12,7 +12,7 @@ from typing import Any
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.orchestrator.events import Event, Events, Finished, ToolStep
-from builtin_plugins.orchestrator.rendering.citations import url_citations
+from builtin_plugins.orchestrator.rendering.citations import source_event, url_citations
 from builtin_plugins.orchestrator.schemas import ChatBody, ChatCompletion
 from kernel.sdk import PlatformError
 
@@ -112,10 +112,12 @@ class _Chunks:
     def last(self, end: Finished, *, with_usage: bool) -> list[bytes]:
         self._model = end.model
         delta: dict[str, Any] = {}
+        more: dict[str, Any] = end.platform_fields()
         if end.passages:
             delta["annotations"] = url_citations(end.text, end.passages)
+            more["event"] = source_event(end.passages)
         about = {"reason": end.finish_reason, "logprobs": end.logprobs_object}
-        frames = [self.chunk(delta, **about, **end.platform_fields())]
+        frames = [self.chunk(delta, **about, **more)]
         if with_usage:
             frames.append(self._framed([], usage=end.tokens.as_json()))
         return frames

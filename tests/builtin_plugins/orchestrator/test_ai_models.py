@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage
-from tests.builtin_plugins.rag.rag_support import NOWHERE, make_pipeline
+from tests.builtin_plugins.rag.rag_support import NOWHERE, ingest, make_base, make_pipeline
 from tests.fakes.model_server import Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -103,6 +103,24 @@ async def test_stream_of_a_pipeline(bare: Stage) -> None:
     streamed = await bare.stream(model=f"pipeline/{bare.pipeline}")
     assert "130 EUR" in streamed.text and streamed.done
     assert streamed.deltas[-1]["annotations"][0]["url_citation"]["title"] == "handbook.md"
+
+
+async def test_sources_for_open_webui(stage: Stage) -> None:
+    """It takes `[n]` for the n-th distinct source of a message: two of one document are two."""
+    base = await make_base(stage.ann, name="Cities")
+    hotels = "\n\n".join(f"A hotel in city {n} may cost up to {n} EUR a night." for n in range(90))
+    await ingest(stage.running, stage.ann, base, "cities.md", hotels)
+    await make_pipeline(stage.ann, base, name="Cities")
+    stage.play(answer="Only the last one says so [2].")
+    streamed = await stage.stream(model="pipeline/Cities")
+    event = streamed.chunks[-1]["event"]
+    passages = streamed.chunks[-1]["platform_sources"]
+    places = [one["source"] for one in event["data"]["metadata"]]
+    assert event["type"] == "source"
+    assert len(passages) > len({one["document_id"] for one in passages})
+    assert event["data"]["document"] == [one["text"] for one in passages]
+    assert len(set(places)) == len(passages)
+    assert places[1] == streamed.deltas[-1]["annotations"][0]["url_citation"]["url"]
 
 
 async def test_history_reaches_the_pipeline(stage: Stage) -> None:
