@@ -177,7 +177,7 @@ async def test_contradictions(terminal: Terminal, tmp_path: Path) -> None:
     folder.mkdir()
     for year, amount in ((2025, 185), (2026, 210)):
         (folder / f"fares-{year}.md").write_text(f"# Fares\n\nThe ferry costs {amount} NOK per person.\n")
-    assert (await terminal("ingest", str(folder), "--kb", "Fares")).exit_code == 0
+        assert (await terminal("ingest", str(folder), "--kb", "Fares")).exit_code == 0
     assert (await terminal("rag", "contradictions", "--kb", "Fares")).stdout == ""
     found = await terminal("rag", "contradictions", "--kb", "Fares", "--compare")
     older, newer = found.stdout.splitlines()[:2]
