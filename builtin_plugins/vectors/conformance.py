@@ -129,7 +129,7 @@ class VectorStoreConformance:
     async def test_retired_points_are_listed_and_found_by_words_alone(
         self, database: Database, stores: Stores
     ) -> None:
-        """In both processes; the same group can be written anew and retired again."""
+        """In both processes; the same group can be written and retired again."""
         store, other = stores
         await self.make(database, store, thing(1), thing(2), thing(3, "two"))
         assert len(await self.near(other, text="thing")) == 3

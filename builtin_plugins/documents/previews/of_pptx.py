@@ -42,7 +42,7 @@ _FAULTS: Final = (AttributeError, KeyError, ValueError, TypeError, IndexError, N
 (`NotImplementedError`): the other parts are shown.
 """
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{6}")
-_SEEN: Final = (qn("p:graphicFrame"), qn("p:pic"))
+_VISUAL_TAGS: Final = (qn("p:graphicFrame"), qn("p:pic"))
 """Tables, charts, diagrams, objects and pictures: where one can't be shown, a box stands for it."""
 _COLORS: Final = {"tx1": "dk1", "tx2": "dk2", "bg1": "lt1", "bg2": "lt2"}
 
@@ -124,7 +124,7 @@ class _Drawing:
                 return f'<div style="{place}">{self._pictures.element(shape.image.blob, shape.name)}</div>'
             if shape.has_text_frame:
                 return f'<div style="{place} {self._fill(shape)}">{self._text(shape)}</div>'
-        if shape.element.tag in _SEEN:
+        if shape.element.tag in _VISUAL_TAGS:
             return f'<div class="no-picture" style="{place}">{escape(shape.name)}</div>'
         return ""
 

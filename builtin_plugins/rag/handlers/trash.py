@@ -42,7 +42,7 @@ async def put_base(ctx: Context, body: TrashedBaseIn) -> MessageWithId:
     errors=(KnowledgeBaseNotFound,),
 )
 async def take_base_back(ctx: Context, kb_id: str) -> KnowledgeBaseOut:
-    """Take a knowledge base out of the trash, with all its documents. It is private again: share it anew."""
+    """Take a knowledge base out of the trash, with its documents. It comes back private; share it again."""
     return await service.take_back(ctx.caller, kb_id)
 
 

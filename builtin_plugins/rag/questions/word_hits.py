@@ -78,7 +78,7 @@ async def _without_vectors(platform: Platform, base: KnowledgeBase, hits: Sequen
 
 
 def _shared(hits_by_base: Sequence[tuple[KnowledgeBase, Sequence[Hit]]]) -> list[BaseHits]:
-    """As many hits of each knowledge base, the best first, and no more than may be embedded."""
+    """The best hits, as many from each knowledge base as from any other; at most `MOST_EMBEDDED` in all."""
     in_turn = filter(None, chain.from_iterable(zip_longest(*(hits for _, hits in hits_by_base))))
     ids = {hit.point.id for hit in islice(in_turn, MOST_EMBEDDED)}
     return [BaseHits(base, [hit for hit in hits if hit.point.id in ids]) for base, hits in hits_by_base]

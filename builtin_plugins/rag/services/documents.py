@@ -153,7 +153,7 @@ def _note_upload(unit: Unit, caller: Caller, document: Document) -> None:
 
 
 async def restore(caller: Caller, kb_id: str, document_id: str) -> tuple[UploadedDocument, bool]:
-    """Make a replaced version the newest again: its file is read anew, as a further version.
+    """Make a replaced version the newest again: its file is read again, as a further version.
 
     Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound, OriginalLost.
     """

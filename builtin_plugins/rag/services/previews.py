@@ -82,7 +82,7 @@ def tag_of(document: Document) -> str:
 
 @asynccontextmanager
 async def page_of(caller: Caller, document: Document) -> AsyncIterator[bytes]:
-    """A document's page in HTML, in its account's turn. It is read anew after waiting, as it may be gone.
+    """A document's page in HTML, in its account's turn. After waiting, it is looked up again: it may be gone.
 
     Raises NoPreview, OriginalLost, TooManyRequests, KnowledgeBaseNotFound, DocumentNotFound.
     """
