@@ -5,6 +5,7 @@ A button must do something that can be seen, and nothing that is refused: no but
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -13,6 +14,7 @@ from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Request
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.places import PAGES, one_of_everything
 from tests.builtin_plugins.web_client.visits import SETTLED, Visitor
+from tests.fakes.browser import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -34,12 +36,17 @@ class Walker:
         self.found: list[str] = []
         self._heard: list[str] = []
         self._asked = 0
+        self._open: set[Request] = set()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
     def listen(self, page: Page) -> None:
         """Hear what the page complains of, and what it asks for."""
         page.on("console", self._console)
         page.on("response", self._response)
         page.on("request", self._request)
+        page.on("requestfinished", self._ended)
+        page.on("requestfailed", self._ended)
         page.on("pageerror", lambda error: self._heard.append(f"script: {error}"))
 
     def _console(self, message: ConsoleMessage) -> None:
@@ -50,8 +57,23 @@ class Walker:
         if response.status >= 400:
             self._heard.append(f"{response.status} {response.request.method} {response.url}")
 
-    def _request(self, _: Request) -> None:
+    def _request(self, request: Request) -> None:
         self._asked += 1
+        if request.frame == self.visitor.page.main_frame:  # a preview's frame may go while it loads
+            self._open.add(request)
+            self._quiet.clear()
+
+    def _ended(self, request: Request) -> None:
+        self._open.discard(request)
+        if not self._open:
+            self._quiet.set()
+
+    async def _settle(self) -> None:
+        """Wait until all that the page itself has asked for is there, and drawn."""
+        await self.visitor.page.evaluate(SETTLED)
+        while self._open:
+            await asyncio.wait_for(self._quiet.wait(), PATIENCE / 1000)
+            await self.visitor.page.evaluate(SETTLED)
 
     async def walk(self, name: str, path: str) -> None:
         """Press every button of a page; what opens is looked at too."""
@@ -99,8 +121,7 @@ class Walker:
             return
         before, asked = await page.evaluate(STATE), self._asked
         await button.click()
-        await page.evaluate(SETTLED)
-        await page.wait_for_load_state("networkidle")
+        await self._settle()
         self._note(name, label)
         if self._asked == asked and await page.evaluate(STATE) == before:
             self.found.append(f"{name}: “{label}” does nothing")

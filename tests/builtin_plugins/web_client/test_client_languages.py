@@ -36,12 +36,13 @@ async def test_none_is_singular_in_french(site: Running, browser: Browser) -> No
     """French counts 0 like 1, English like 2."""
     ana = await site.user()
     await ana.post("/v1/rag/knowledge-bases", json={"name": "Empty"})
-    await knowledge_base(ana)
+    await knowledge_base(ana, name="Filled")
     for locale, none, one in (("fr", "0 document", "1 document"), ("en", "0 documents", "One document")):
         context = await browser.new_context(locale=locale)
         visitor = Visitor(site, context)
         page = await visitor.arrive(ana, "/documents")
-        for text in (none, one):
-            await expect(page.locator(".tile-foot").get_by_text(text, exact=True)).to_be_visible()
+        for name, count in (("Empty", none), ("Filled", one)):
+            foot = page.locator(".tile", has_text=name).locator(".tile-foot")
+            await expect(foot.get_by_text(count, exact=True)).to_be_visible()
         await context.close()
         assert visitor.problems == []
