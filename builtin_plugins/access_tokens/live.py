@@ -87,9 +87,9 @@ class LiveTokens:
             live.principal = replace(state.principal, scopes=live.scopes, credential=live.credential)
         return live.principal
 
-    def heard(self, key: str) -> None:
+    def on_notice(self, key: str) -> None:
         """A token was created or revoked: look it up again, and end the streams of one that was revoked."""
-        token_id, token_hash = service.heard(key)
+        token_id, token_hash = service.token_in_notice(key)
         self._cache.invalidate(token_hash)
         self._streams.end(f"access_token:{token_id}")
 
@@ -117,5 +117,5 @@ async def open_live_tokens(platform: Platform) -> AsyncIterator[LiveTokens]:
     await asyncio.to_thread(platform.secrets.ensure, KEYS)
     live = LiveTokens(platform)
     async with repeating("access-tokens", live.flush, _EVERY_SECONDS):
-        with platform.notices.listening(service.TOPIC, live.heard):
+        with platform.notices.listening(service.TOPIC, live.on_notice):
             yield live

@@ -72,7 +72,7 @@ def create(
     _audit(unit, "created", row, origin, after=True)
     # An earlier look-up of this same text may be cached as unknown. Without the id: what already streams to
     # the token in another process goes on.
-    unit.notify(TOPIC, _heard_as(_NO_ID, row.token_hash))
+    unit.notify(TOPIC, _notice_key(_NO_ID, row.token_hash))
     return AccessTokenCreated(**render(row).model_dump(), token=token)
 
 
@@ -145,7 +145,7 @@ def revoke(
         raise TokenNotFound()
     record = render(row)
     _audit(unit, "revoked", row, origin)
-    unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
+    unit.notify(TOPIC, _notice_key(row.id, row.token_hash))
     unit.session.delete(row)
     return record
 
@@ -178,19 +178,19 @@ def write_uses(unit: Unit, uses: Mapping[int, datetime]) -> None:
     unit.session.connection().execute(_USED, values)
 
 
-def heard(key: str) -> tuple[int, str]:
+def token_in_notice(key: str) -> tuple[int, str]:
     """(id, hash) of the token that a notice is about; no token has the id when it is a new one."""
     number, _, token_hash = key.partition(":")
     return int(number), token_hash
 
 
-def _heard_as(token_id: int, token_hash: str) -> str:
+def _notice_key(token_id: int, token_hash: str) -> str:
     return f"{token_id}:{token_hash}"
 
 
 def notice_of(row: AccessToken) -> str:
     """The key of the notice about a token."""
-    return _heard_as(row.id, row.token_hash)
+    return _notice_key(row.id, row.token_hash)
 
 
 def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, after: bool = False) -> None:

@@ -34,7 +34,7 @@ class Attempts:
     async def admit(self, name: str, address: str) -> None:
         """Count a try. Raises TooManyRequests when this address has tried this name too often."""
         who, place = _digest(name.casefold()), _digest(network_of(address))
-        if await self._limits.seen(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
+        if await self._limits.current_count(f"sign-in:known:{who}:{place}", _KNOWN_FOR):
             return
         attacked = await self._limits.exceeds(f"sign-in:all:{who}", _ATTACK, _WINDOW)
         if await self._limits.exceeds(f"sign-in:{who}:{place}", _WARY if attacked else _CALM, _WINDOW):

@@ -141,7 +141,7 @@ async def parse(
         if isinstance(error, ChildFailed):
             if parser.target.partition(":")[0] not in _OWN:
                 log.warning(
-                    "the parser '%s' (%s) of a plugin failed: %s: %s", *parser[::2], error, error.said
+                    "the parser '%s' (%s) of a plugin failed: %s: %s", *parser[::2], error, error.errors
                 )
             raise _explained(error, parser) from None
         raise

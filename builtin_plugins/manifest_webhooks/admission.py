@@ -42,7 +42,7 @@ class Admission:
     @asynccontextmanager
     async def reading(self, ctx: Context, place: str) -> AsyncIterator[None]:
         """Read and verify a body inside; addresses that sent too much without proof take turns."""
-        refused = await ctx.resource(RATE_LIMITS).seen(_key(ctx, place))
+        refused = await ctx.resource(RATE_LIMITS).current_count(_key(ctx, place))
         if refused < ctx.settings_of(WebhookSettings).webhook_rate_per_minute:
             yield
             return

@@ -75,7 +75,7 @@ class KeyRing:
 
         Raises KeyFromEnvironment if it has only one.
         """
-        if self._store.given(NAME) is not None:
+        if self._store.from_environment(NAME) is not None:
             if len(self._lines()) < 2:
                 raise KeyFromEnvironment
             return self.newest()
@@ -90,7 +90,7 @@ class KeyRing:
         """
         lines = self._lines()
         remaining = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
-        if remaining != lines and self._store.given(NAME) is None:
+        if remaining != lines and self._store.from_environment(NAME) is None:
             self._store.set(NAME, "\n".join(remaining))
 
     def _lines(self) -> list[str]:

@@ -134,9 +134,9 @@ def _fault(failure: ChildFailed) -> SourceFault:
     if failure.reason == "timeout":
         return SourceUnreachable("The repository takes too long")
     for pattern, fault, text in _REASONS:
-        if re.search(pattern, failure.said, re.IGNORECASE):
+        if re.search(pattern, failure.errors, re.IGNORECASE):
             return SourceThrottled(_PAUSE) if fault is SourceThrottled else fault(text)
-    log.warning("git ended with status %d: %s", failure.status, failure.said)
+    log.warning("git ended with status %d: %s", failure.status, failure.errors)
     return SourceUnreachable("The repository can't be fetched; the server's log says why")
 
 

@@ -87,7 +87,7 @@ class VectorStoreConformance:
         hits = await self.near(stores[0], 2.0, k=3, question=direction(1.0))
         assert [(h.point.id, h.cosine) for h in hits] == [(h.point.id, h.cosine) for h in aimed]
         cosines = [math.cos(h.point.position / 10 - 1.0) for h in hits]
-        assert [h.asked for h in hits] in ([None] * 3, pytest.approx(cosines, abs=2e-3))
+        assert [h.question_cosine for h in hits] in ([None] * 3, pytest.approx(cosines, abs=2e-3))
 
     async def test_hits_come_by_cosine_with_all_that_was_stored(
         self, database: Database, stores: Stores

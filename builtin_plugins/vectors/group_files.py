@@ -67,11 +67,11 @@ class FiledGroupIndex:
         with self._guard:
             labels, groups = self._recent.content()
             recent = np.array([group.encode() for group in groups], np.bytes_)
-            kept = self._present
+            present = self._present
             names, owners = np.unique(
-                np.concatenate([self._names[self._owners[kept]], recent]), return_inverse=True
+                np.concatenate([self._names[self._owners[present]], recent]), return_inverse=True
             )
-            labels = np.concatenate([self._labels[kept], labels])
+            labels = np.concatenate([self._labels[present], labels])
         order = np.argsort(labels, kind="stable")
         files: Mapping[str, Any] = {
             _LABELS: labels[order],
@@ -122,10 +122,10 @@ class FiledGroupIndex:
             recent = self._recent.labels_of(groups)
             if not self._count or not groups:
                 return recent
-            wanted = np.unique(np.array([group.encode() for group in groups], np.bytes_))
-            at = np.searchsorted(self._names, wanted).clip(max=len(self._names) - 1)
+            encoded = np.unique(np.array([group.encode() for group in groups], np.bytes_))
+            at = np.searchsorted(self._names, encoded).clip(max=len(self._names) - 1)
             among = np.zeros(len(self._names), np.bool_)
-            among[at[self._names[at] == wanted]] = True
+            among[at[self._names[at] == encoded]] = True
             return np.concatenate([self._labels[among[self._owners] & self._present], recent])
 
     def _map(self) -> None:

@@ -69,15 +69,15 @@ class StoredPoint:
 class Hit:
     """A found point with its score: the cosine for a dense search, at most 1 for a hybrid one.
 
-    `words` says how well the words match (BM25), from 0 to 1; None for a dense search. `asked` is the cosine
-    to `Query.question`; None if the store doesn't say.
+    `words` says how well the words match (BM25), from 0 to 1; None for a dense search.
+    `question_cosine` is the cosine to `Query.question`; None if the store doesn't say.
     """
 
     point: StoredPoint
     score: float
     cosine: float
     words: float | None = None
-    asked: float | None = None
+    question_cosine: float | None = None
 
 
 @dataclass(frozen=True)
@@ -212,10 +212,10 @@ class VectorStore(Protocol):
 class EngineMismatch(Exception):
     """Vectors of two embedding engines must not be mixed in one collection.
 
-    `stored` is the engine whose vectors the collection contains, `given` the other one.
+    `stored` is the engine whose vectors the collection contains, `current` the one that runs now.
     """
 
-    def __init__(self, stored: str, given: str) -> None:
+    def __init__(self, stored: str, current: str) -> None:
         self.stored = stored
-        self.given = given
-        super().__init__(f"the collection holds vectors from {stored}, not from {given}")
+        self.current = current
+        super().__init__(f"the collection holds vectors from {stored}, not from {current}")

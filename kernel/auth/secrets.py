@@ -23,7 +23,7 @@ class SecretStore:
 
     def get(self, name: str) -> str | None:
         """The secret `name`: ``PLATFORM_SECRET_<NAME>``, or else the stored one; None if there is none."""
-        from_environment = self.given(name)
+        from_environment = self.from_environment(name)
         if from_environment:
             return from_environment
         try:
@@ -31,7 +31,7 @@ class SecretStore:
         except FileNotFoundError:
             return None
 
-    def given(self, name: str) -> str | None:
+    def from_environment(self, name: str) -> str | None:
         """The secret `name` from the environment, which can't be changed here."""
         _check(name)
         return self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper()) or None

@@ -174,8 +174,8 @@ class Hooks:
         if isinstance(spec, Declaration):
             return self._declared(spec, arguments)
         answers = (self._answer(impl, spec, arguments) for impl in self.implementations(spec))
-        heard = (answer for answer in answers if answer is not None)
-        return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
+        present = (answer for answer in answers if answer is not None)
+        return next(present, None) if isinstance(spec, FirstAnswerNow) else list(present)
 
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
         """Notify every plugin. Failures are reported as in `ask` and returned; they don't stop the others."""

@@ -67,7 +67,7 @@ class RateLimits:
             return False
         return (await self._increment(key, window))[0] > limit
 
-    async def seen(self, key: str, window: int = WINDOW) -> int:
+    async def current_count(self, key: str, window: int = WINDOW) -> int:
         """How often `count` or `exceeds` has counted `key` in the current window."""
         try:
             return await self._cache.count(key, window)
@@ -144,7 +144,7 @@ class RequestLimits:
         network = ctx.network
         key = f"credentials:{network}"
         under_way = self._under_way[network]
-        if under_way + await self._counters.seen(key) >= self._per_address:
+        if under_way + await self._counters.current_count(key) >= self._per_address:
             raise AddressLimited(
                 "Too many wrong credentials came from this address; try again in a minute",
                 headers={"Retry-After": str(WINDOW)},

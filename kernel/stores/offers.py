@@ -61,7 +61,7 @@ class StoreKind(Generic[T]):
     fallback: str | None = None
     supervised: Callable[[T, str], T] | None = None
 
-    def wanted(self, needs: StoreNeeds) -> str:
+    def name_in(self, needs: StoreNeeds) -> str:
         """The name that the setting has; of an address, its scheme."""
         values = needs.settings if self.settings is KernelSettings else needs.settings_of(self.settings)
         return str(getattr(values, self.setting)).partition("://")[0]
@@ -128,7 +128,7 @@ class OfferedStores:
 
     def chosen(self, kind: StoreKind[T], needs: StoreNeeds) -> tuple[str, StoreOffer[T]] | None:
         """The (plugin, offer) that the settings name; None for the kernel's own. Raises StartupError."""
-        name = kind.wanted(needs)
+        name = kind.name_in(needs)
         offers = {
             offer.name: (plugin, offer) for plugin, offer in self._offers.values() if offer.kind is kind
         }

@@ -260,9 +260,9 @@ async def test_limits_forget_the_future(start_platform: Start, monkeypatch: pyte
     moved.by(3600)
     for _ in range(5):
         await limits.exceeds("somebody", 3, 60)
-    assert await limits.seen("somebody") == 5
+    assert await limits.current_count("somebody") == 5
     moved.by(0)
-    assert await limits.seen("somebody") == 0
+    assert await limits.current_count("somebody") == 0
     assert not await limits.exceeds("somebody", 3, 60)
 
 

@@ -132,7 +132,7 @@ async def test_what_a_task_raises(children: Children, caplog: pytest.LogCaptureF
         error = await refused(children, "refuse")
     assert (error.reason, error.code) == ("failed", "encrypted")
     assert "for the log" not in str(error)
-    assert "for the log" in error.said and "for the log" in caplog.text
+    assert "for the log" in error.errors and "for the log" in caplog.text
 
 
 @pytest.mark.parametrize("task", ["crash", "leave"])
@@ -316,7 +316,7 @@ async def test_a_program_that_fails(
         await children.run(command, limits=LIMITS._replace(**limits), folder=tmp_path)
     assert caught.value.reason == reason
     if reason == "failed":
-        assert (caught.value.status, caught.value.said) == (3, "wrong")
+        assert (caught.value.status, caught.value.errors) == (3, "wrong")
 
 
 async def test_a_program_is_cancelled(children: Children, pipe: tuple[Path, int]) -> None:

@@ -139,7 +139,7 @@ class ModelProcess:
             return LocalModelFailed(f"The local model '{name}' was not loaded within {seconds:g} s.")
         error = child.exception()
         if isinstance(error, ChildFailed) and error.reason in ("failed", "crashed"):
-            log.warning("the local model '%s' can't be loaded: %s", name, error.said.strip()[-500:])
+            log.warning("the local model '%s' can't be loaded: %s", name, error.errors.strip()[-500:])
             return LocalModelUnusable(name)
         return LocalModelFailed(
             f"The local model '{name}' could not be started: the machine is short of memory."

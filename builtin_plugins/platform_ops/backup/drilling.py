@@ -72,9 +72,9 @@ async def _rehearse(platform: Platform, payload: Drill) -> str:
 
 def _reason(error: ChildFailed) -> str:
     """The error that the command reported; the rest of its output is for the log."""
-    _, marker, reason = error.said.rpartition("error: ")
+    _, marker, reason = error.errors.rpartition("error: ")
     if error.reason != "failed" or not marker:
-        log.error("a drill ended (%s): %s", error, error.said.strip())
+        log.error("a drill ended (%s): %s", error, error.errors.strip())
         return f"the temporary instance ended: {error.reason}; the worker's log says more"
     return " ".join(reason.split())
 

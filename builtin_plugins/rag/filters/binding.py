@@ -105,7 +105,7 @@ class FilterSource:
     have no values.
     """
 
-    sent: MetadataFilter | None
+    filter: MetadataFilter | None
     loc: Loc = IN_BODY
     fields_gone: bool = False
     base_ids: frozenset[str] | None = None
@@ -113,7 +113,7 @@ class FilterSource:
 
     def is_for(self, base_id: str) -> bool:
         """Whether it filters the documents of a knowledge base."""
-        return self.sent is not None and (self.base_ids is None or base_id in self.base_ids)
+        return self.filter is not None and (self.base_ids is None or base_id in self.base_ids)
 
 
 _Compilers: TypeAlias = Sequence[tuple[FilterSource, FilterCompiler]]
@@ -160,7 +160,7 @@ def bind(
     """The same within a unit or a read. Now is the present minute."""
     guarded = guarded_among(session, base_ids)
     early = bases_with_early_words(session, base_ids, reader)
-    if all(one.sent is None for one in sources):
+    if all(one.filter is None for one in sources):
         nothing = {one: true() for one in base_ids}
         return BoundFilter(nothing, dict.fromkeys(base_ids), "", reader, guarded, early, is_filter=False)
     fields = fields_by_base(session, base_ids)
@@ -183,13 +183,13 @@ def _key_of(
     fields: Mapping[str, Mapping[str, FieldDefinition]], sources: Sequence[FilterSource], now: datetime
 ) -> str:
     """What the conditions depend on, as text; the time only if a value may be relative to it."""
-    sent = [
-        (filter_as_sent(one.sent), one.fields_gone, sorted(one.base_ids or ()))
+    filters = [
+        (filter_as_sent(one.filter), one.fields_gone, sorted(one.base_ids or ()))
         for one in sources
-        if one.sent is not None
+        if one.filter is not None
     ]
     kinds = [[(f.name, f.kind) for f in one.values() if not f.built_in] for one in fields.values()]
-    text = json.dumps([sent, kinds], ensure_ascii=False, sort_keys=True)
+    text = json.dumps([filters, kinds], ensure_ascii=False, sort_keys=True)
     return text + now.isoformat() if is_relative(text) else text
 
 
@@ -219,7 +219,7 @@ def _condition(compilers: _Compilers) -> ColumnElement[bool]:
     conditions = []
     for source, compiler in compilers:
         try:
-            conditions += [] if source.sent is None else [compiler.condition(source.sent.root)]
+            conditions += [] if source.filter is None else [compiler.condition(source.filter.root)]
         except FilterMisfit as error:
             raise Unprocessable.field((*source.loc, *error.loc), error.message, error.value) from None
     return and_(true(), *conditions)
@@ -229,4 +229,4 @@ def _stored_ids(compilers: _Compilers) -> Select[Any] | None:
     if len(compilers) != 1:
         return None
     ((source, compiler),) = compilers
-    return None if source.sent is None else compiler.stored_ids(source.sent.root)
+    return None if source.filter is None else compiler.stored_ids(source.filter.root)

@@ -213,6 +213,6 @@ SentFilter: TypeAlias = Annotated[
 """A filter as clients send it."""
 
 
-def filter_as_sent(sent: MetadataFilter) -> Any:
+def filter_as_sent(metadata_filter: MetadataFilter) -> Any:
     """The filter as it was sent, without what was not set."""
-    return sent.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    return metadata_filter.model_dump(mode="json", exclude_unset=True, exclude_none=True)

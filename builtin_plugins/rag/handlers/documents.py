@@ -22,7 +22,7 @@ from builtin_plugins.rag.errors import (
     VersionMismatch,
 )
 from builtin_plugins.rag.metadata.editing import IncomingMetadata
-from builtin_plugins.rag.metadata.given import metadata_in
+from builtin_plugins.rag.metadata.values import metadata_in
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, UploadedDocument
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.schemas_trash import RemovalQuery, Removed, Trash

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.contents import DeclaredMetadata
 from builtin_plugins.rag.metadata.fields import RESERVED, fields_of
-from builtin_plugins.rag.metadata.given import MOST_FIELDS, MOST_VALUES, GivenValues
 from builtin_plugins.rag.metadata.kinds import ValueRefused, is_name, nfc, text_of, value_of
 from builtin_plugins.rag.metadata.rules import checked_rule, stored_rules
+from builtin_plugins.rag.metadata.values import MOST_FIELDS, MOST_VALUES, GivenValues
 from builtin_plugins.rag.models import MetadataField, MetadataRule
 from builtin_plugins.rag.schemas_metadata import MOST_RULES, FieldPut
 from builtin_plugins.rag.services.metadata import (

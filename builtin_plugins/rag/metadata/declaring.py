@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import BuiltInField, FieldInUse, FieldNotFound
 from builtin_plugins.rag.metadata.fields import BUILT_IN, RESERVED, FieldDefinition, fields_of
-from builtin_plugins.rag.metadata.given import MOST_FIELDS
 from builtin_plugins.rag.metadata.kinds import LONGEST_NAME, is_name, nfc
 from builtin_plugins.rag.metadata.proposing import queue_proposals
+from builtin_plugins.rag.metadata.values import MOST_FIELDS
 from builtin_plugins.rag.models import (
     KnowledgeBase,
     MetadataField,

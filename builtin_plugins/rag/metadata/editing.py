@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.filters.binding import FilterSource, bind
 from builtin_plugins.rag.metadata.fields import fields_of
-from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues, people_in
 from builtin_plugins.rag.metadata.kinds import FieldValue
 from builtin_plugins.rag.metadata.people import NOBODY, People, find_people
 from builtin_plugins.rag.metadata.rendering import (
@@ -22,6 +21,7 @@ from builtin_plugins.rag.metadata.rendering import (
     origins_in,
     shown_values,
 )
+from builtin_plugins.rag.metadata.values import MOST_VALUES, FieldRefused, GivenValues, people_in
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_metadata import MOST_EDITED, DocumentMetadata, MetadataEdit, MetadataEdited

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
-from builtin_plugins.rag.metadata.given import GivenValues
+from builtin_plugins.rag.metadata.values import GivenValues
 from builtin_plugins.rag.models import TRASH, Document, KnowledgeBase, MetadataField
 from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.rag.services.metadata import PROPOSAL, hold_base, read_layers, write_layers

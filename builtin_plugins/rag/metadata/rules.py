@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.editing import look_up_people
 from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
-from builtin_plugins.rag.metadata.given import MOST_VALUES, FieldRefused, GivenValues
 from builtin_plugins.rag.metadata.kinds import FieldValue, nfc
 from builtin_plugins.rag.metadata.patterns import PathPattern, PatternRefused
 from builtin_plugins.rag.metadata.people import NOBODY, People
+from builtin_plugins.rag.metadata.values import MOST_VALUES, FieldRefused, GivenValues
 from builtin_plugins.rag.models import Document, MetadataRule
 from builtin_plugins.rag.schemas_metadata import RuleIn, RulesChanged, RulesOut
 from builtin_plugins.rag.services import knowledge_bases, loading

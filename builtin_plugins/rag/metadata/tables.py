@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.metadata.editing import look_up_people
 from builtin_plugins.rag.metadata.fields import FieldDefinition, fields_of
-from builtin_plugins.rag.metadata.given import FieldRefused, GivenValues
 from builtin_plugins.rag.metadata.kinds import FieldValue, nfc, text_of
 from builtin_plugins.rag.metadata.people import People, names_of
+from builtin_plugins.rag.metadata.values import FieldRefused, GivenValues
 from builtin_plugins.rag.models import SUPERSEDED, Document
 from builtin_plugins.rag.rights.reading import readable
 from builtin_plugins.rag.schemas_metadata import MetadataEdited

@@ -232,7 +232,7 @@ async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[K
 def filters_of(request: SearchRequest, pipeline: Pipeline) -> list[FilterSource]:
     """The request's filter and the pipeline's own, which both must match."""
     fixed = FilterSource(fixed_filter(pipeline), IN_PIPELINE, fields_gone=True)
-    return [one for one in (FilterSource(request.metadata_filter), fixed) if one.sent is not None]
+    return [one for one in (FilterSource(request.metadata_filter), fixed) if one.filter is not None]
 
 
 def fixed_filter(pipeline: Pipeline) -> MetadataFilter | None:

@@ -71,9 +71,12 @@ async def as_asked(platform: Platform, model: str, question: Embedded, hits: Seq
 
     The search itself returns these for the question's own model; other hits are embedded again.
     """
-    others = [hit for hit in hits if hit.asked is None]
+    others = [hit for hit in hits if hit.question_cosine is None]
     again = iter(await by_model(platform, model, question, others))
-    return [next(again) if hit.asked is None else replace(hit, cosine=hit.asked) for hit in hits]
+    return [
+        next(again) if hit.question_cosine is None else replace(hit, cosine=hit.question_cosine)
+        for hit in hits
+    ]
 
 
 def _ranked(hits: Sequence[Hit], question: Embedded, weight: float | None) -> list[Hit]:

@@ -20,7 +20,7 @@ async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: i
 def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
     """The error for vectors that don't match those of a knowledge base."""
     return EngineChanged(
-        f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.given}. "
+        f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.current}. "
         "Switch back to the former engine (PLATFORM_EMBEDDINGS_PRECISION may be enough), or embed the "
         f"documents again: POST /v1/rag/knowledge-bases/{{id}}/reembed with '{model}'."
     )

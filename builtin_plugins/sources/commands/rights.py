@@ -23,11 +23,11 @@ async def map_principal(source: str, kind: str, principal: str, target: str | No
     """Say what a person or group is here, in place of what was said of it; None takes that back."""
     async with signed_in() as client:
         path = f"/v1/rag/sources/{source}/counterparts"
-        said = (await client.get(path))["items"]
-        kept = [one for one in said if (one["kind"], one["principal"]) != (kind, principal)]
+        counterparts = (await client.get(path))["items"]
+        remaining = [one for one in counterparts if (one["kind"], one["principal"]) != (kind, principal)]
         if target is not None:
-            kept.append({"kind": kind, "principal": principal, **target_of(target)})
-        return dict(await client.call("PUT", path, json={"items": kept}))
+            remaining.append({"kind": kind, "principal": principal, **target_of(target)})
+        return dict(await client.call("PUT", path, json={"items": remaining}))
 
 
 def target_of(text: str) -> dict[str, Any]:

@@ -30,16 +30,16 @@ def list_sources(base: Base, as_json: AsJson = False) -> None:
     from builtin_plugins.sources.commands.calls import sources_of
     from cli import console, running
 
-    found = running.run(sources_of(base))
+    items = running.run(sources_of(base))
     if as_json:
-        console.print_json(found)
+        console.print_json(items)
         return
     rows = [
         (one["id"], one["name"], one["kind"], _state(one), str(one["items"].get("stored", 0)), _next(one))
-        for one in found
+        for one in items
     ]
     console.print_table(("id", "name", "kind", "state", "documents", "next run"), rows, "There is no source.")
-    for one in found:
+    for one in items:
         if one["problem"]:
             console.note(f"{one['name']}: {one['problem']}")
 
@@ -169,12 +169,12 @@ def why(
     from builtin_plugins.sources.commands.rights import readers_of_document
     from cli import console, running
 
-    found = running.run(origin_of_document(base, document))
+    origin = running.run(origin_of_document(base, document))
     readers = running.run(readers_of_document(base, document))
     if as_json:
-        console.print_json({**found, "readers": readers})
+        console.print_json({**origin, "readers": readers})
         return
-    console.print_facts([(name, str(value)) for name, value in found.items() if value])
+    console.print_facts([(name, str(value)) for name, value in origin.items() if value])
     if readers is None:
         return
     if readers["everybody"]:
@@ -190,12 +190,12 @@ def rights(source: Id, as_json: AsJson = False) -> None:
     from builtin_plugins.sources.commands.rights import rights_of
     from cli import console, running
 
-    found = running.run(rights_of(source))
+    facts = running.run(rights_of(source))
     if as_json:
-        console.print_json(found)
+        console.print_json(facts)
         return
-    console.print_facts([(name, str(value)) for name, value in found.items() if name != "unmapped"])
-    rows = [(one["principal"], one["kind"], one["name"]) for one in found["unmapped"]]
+    console.print_facts([(name, str(value)) for name, value in facts.items() if name != "unmapped"])
+    rows = [(one["principal"], one["kind"], one["name"]) for one in facts["unmapped"]]
     console.print_table(("no counterpart", "kind", "name"), rows, "Everybody there has a counterpart here.")
 
 

@@ -70,10 +70,10 @@ async def _part_with(platform: Platform, source: SourceRecord, item: ItemRecord)
         await drop_item(caller, base, item.id)
     else:  # even of an item without one: a run that was killed may not have noted it
         path, key = item.path, key_of(item.id)
-        asked = await platform.hooks.ask(
+        answer = await platform.hooks.ask(
             rag.release_document, caller=caller, knowledge_base_id=base, key=key, path=path
         )
-        if asked is None:
+        if answer is None:
             raise DocumentsUnavailable()
 
     def forget(unit: Unit) -> None:

@@ -42,10 +42,10 @@ class SourceRunPayload(BaseModel):
 async def run(platform: Platform, payload: SourceRunPayload, progress: Progress) -> str | None:
     """Bring the knowledge base in step with the source; returns the run's path."""
     for _ in range(_MOST_WAITS):
-        found = await platform.database.write(_take_up, platform, payload.run_id)
-        if found is None:
+        pair = await platform.database.write(_take_up, platform, payload.run_id)
+        if pair is None:
             return None
-        source, record = found
+        source, record = pair
         try:
             await _attempt(platform, source, record, progress)
         except SourceEnded:
@@ -83,14 +83,14 @@ def _take_up(unit: Unit, platform: Platform, run_id: str) -> tuple[SourceRecord,
 
 def _has_base(platform: Platform, session: Session, source: SourceRecord) -> bool:
     """Whether its knowledge base is there, rather than in the trash, where nothing is changed."""
-    found = platform.hooks.ask_now(
+    owned = platform.hooks.ask_now(
         rag.owns_knowledge_base,
         platform=platform,
         session=session,
         scope=Scope(None, everything=True),
         knowledge_base_id=source.knowledge_base_id,
     )
-    return found is not None
+    return owned is not None
 
 
 async def _attempt(

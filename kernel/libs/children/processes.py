@@ -35,13 +35,13 @@ class ChildFailed(Exception):
 
     `reason`: ``failed`` (it raised an error or exited with a status), ``unavailable`` (it can't be started),
     ``memory``, ``timeout``, ``output`` (it wrote too much), or ``crashed``. `code` is the raised error's
-    `code` if that is a string. `said` is the end of its standard error, for logs only.
+    `code` if that is a string. `errors` is the end of its standard error, for logs only.
     """
 
-    def __init__(self, reason: Reason, status: int, said: str, code: str | None = None) -> None:
+    def __init__(self, reason: Reason, status: int, errors: str, code: str | None = None) -> None:
         self.reason: Reason = reason
         self.status = status
-        self.said = said
+        self.errors = errors
         self.code = code
         super().__init__(f"{reason} (status {status})")
 

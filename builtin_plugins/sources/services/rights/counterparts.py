@@ -149,8 +149,8 @@ async def replace_counterparts(caller: Caller, source_id: str, wanted: Counterpa
             _check(unit.session, scope, place, one)
         unit.session.execute(delete(CounterpartRecord).where(CounterpartRecord.source_id == source.id))
         for one in wanted.items:
-            said = {"id": str(uuid.uuid4()), "source_id": source.id, "digest": digest_of(one.principal)}
-            unit.session.add(CounterpartRecord(**said, **one.model_dump()))
+            columns = {"id": str(uuid.uuid4()), "source_id": source.id, "digest": digest_of(one.principal)}
+            unit.session.add(CounterpartRecord(**columns, **one.model_dump()))
         unit.session.flush()
         if source.is_guarded:
             follow_accounts(unit, platform, source)

@@ -35,10 +35,10 @@ Key = tuple[str, str]
 """Kind and digest of a person or group."""
 
 
-def described_principals(source_id: str, found: SourceDirectory) -> dict[Key, PrincipalRecord]:
+def described_principals(source_id: str, directory: SourceDirectory) -> dict[Key, PrincipalRecord]:
     """The people and groups of a source as rows, which are stored nowhere yet."""
-    fields = {("person", digest_of(one.id)): _person_fields(one) for one in found.people}
-    fields |= {("group", digest_of(one.id)): _group_fields(one) for one in found.groups}
+    fields = {("person", digest_of(one.id)): _person_fields(one) for one in directory.people}
+    fields |= {("group", digest_of(one.id)): _group_fields(one) for one in directory.groups}
     return {
         (kind, digest): PrincipalRecord(
             id=str(uuid.uuid4()), source_id=source_id, kind=kind, digest=digest, accounts=0, **values
@@ -47,11 +47,11 @@ def described_principals(source_id: str, found: SourceDirectory) -> dict[Key, Pr
     }
 
 
-def store_directory(unit: Unit, source: SourceRecord, found: SourceDirectory) -> Sequence[Key]:
+def store_directory(unit: Unit, source: SourceRecord, directory: SourceDirectory) -> Sequence[Key]:
     """Take over all people and groups; returns those that are gone. `match_accounts` comes next."""
     mine = PrincipalRecord.source_id == source.id
     rows = {(row.kind, row.digest): row for row in unit.session.scalars(select(PrincipalRecord).where(mine))}
-    described = described_principals(source.id, found)
+    described = described_principals(source.id, directory)
     gone = [key for key in rows if key not in described]
     for key in gone:
         unit.session.delete(rows[key])
@@ -102,10 +102,10 @@ def match_accounts(
     mine = select(PrincipalRecord).where(PrincipalRecord.source_id == source.id)
     rows = {(row.kind, row.digest): row for row in unit.session.scalars(mine)}
     matching = Matching(platform, unit.session, source, rows)
-    found = matching.run()
+    ids_of = matching.run()
     members: dict[str, Sequence[int]] = {reader_of(source.id, *key): () for key in gone}
     for key, row in matching.rows.items():
-        ids = found[key]
+        ids = ids_of[key]
         number = EVERYONE if key in matching.everyone else len(ids)
         if row.accounts != number:
             row.accounts = number
@@ -113,10 +113,10 @@ def match_accounts(
             row.has_sign_in_group = key in matching.with_sign_in_group
         members[reader_of(source.id, *key)] = sorted(ids)
     unit.session.flush()
-    asked = platform.hooks.ask_now(
+    answer = platform.hooks.ask_now(
         rag.set_reader_members, platform=platform, unit=unit, holder=holder_of(source.id), members=members
     )
-    if asked is None:
+    if answer is None:
         raise DocumentsUnavailable()
     return frozenset(matching.everyone)
 
@@ -147,27 +147,29 @@ class Matching:
         self._alike = source.sign_in_groups
         self.rows = rows
         mine = select(CounterpartRecord).where(CounterpartRecord.source_id == source.id)
-        self._said: dict[Key, list[CounterpartRecord]] = defaultdict(list)
+        self._counterparts: dict[Key, list[CounterpartRecord]] = defaultdict(list)
         for one in session.scalars(mine):
-            self._said[one.kind, one.digest].append(one)
+            self._counterparts[one.kind, one.digest].append(one)
         self.everyone: set[Key] = set()
         self.with_sign_in_group: set[Key] = set()
 
     def run(self) -> dict[Key, set[int]]:
         """The accounts of each."""
-        active = self._active({one.target_id for said in self._said.values() for one in said})
+        active = self._active(
+            {one.target_id for counterparts in self._counterparts.values() for one in counterparts}
+        )
         own: dict[Key, set[int]] = {key: set() for key in self.rows}
         for key in self.rows:
-            for one in self._said.get(key, ()):
+            for one in self._counterparts.get(key, ()):
                 own[key] |= self._accounts_of(one, active)
                 if one.target == "everyone":
                     self.everyone.add(key)
-        unsaid = {key: row for key, row in self.rows.items() if key not in self._said}
-        for key, ids in self._by_address(unsaid).items():
+        unmapped = {key: row for key, row in self.rows.items() if key not in self._counterparts}
+        for key, ids in self._by_address(unmapped).items():
             own[key] |= ids
-        for key, ids in self._by_subject(unsaid).items():
+        for key, ids in self._by_subject(unmapped).items():
             own[key] |= ids
-        for key, ids in self._by_sign_in_group(unsaid).items():
+        for key, ids in self._by_sign_in_group(unmapped).items():
             own[key] |= ids
             self.with_sign_in_group.add(key)
         return {key: self._reached(key, own) for key in self.rows}
@@ -186,17 +188,17 @@ class Matching:
         return set(self._session.scalars(select(Account.id).where(is_active)))
 
     def _active(self, ids: set[int | None]) -> set[int]:
-        found = set[int]()
+        active = set[int]()
         for some in portions(sorted(one for one in ids if one is not None), _AT_ONCE):
-            found |= set(
+            active |= set(
                 self._session.scalars(select(Account.id).where(Account.id.in_(some), Account.is_active))
             )
-        return found
+        return active
 
     def _by_address(self, rows: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:
-        wanted = {row.email_key for row in rows.values() if row.email_key}
+        addresses = {row.email_key for row in rows.values() if row.email_key}
         holders: dict[str, int] = {}
-        for some in portions(sorted(wanted), _AT_ONCE):
+        for some in portions(sorted(addresses), _AT_ONCE):
             keys = [one.casefold() for one in some]
             query = accounts.verified_addresses().where(Account.email_key.in_(keys))
             rows_of = self._session.execute(query.add_columns(Account.email))
@@ -204,46 +206,46 @@ class Matching:
         return {key: {holders[row.email_key]} for key, row in rows.items() if row.email_key in holders}
 
     def _by_subject(self, rows: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:
-        wanted = {(row.issuer, row.subject): key for key, row in rows.items() if row.issuer and row.subject}
-        found: dict[Key, set[int]] = {}
-        for some in portions(sorted({subject for _, subject in wanted if subject}), _AT_ONCE):
+        keys = {(row.issuer, row.subject): key for key, row in rows.items() if row.issuer and row.subject}
+        matched: dict[Key, set[int]] = {}
+        for some in portions(sorted({subject for _, subject in keys if subject}), _AT_ONCE):
             columns = select(Account.id, Account.sso_issuer, Account.sso_subject)
             query = columns.where(Account.sso_subject.in_(some), Account.is_active)
             for row in self._session.execute(query):
-                if (row.sso_issuer, row.sso_subject) in wanted:
-                    found[wanted[row.sso_issuer, row.sso_subject]] = {row.id}
-        return found
+                if (row.sso_issuer, row.sso_subject) in keys:
+                    matched[keys[row.sso_issuer, row.sso_subject]] = {row.id}
+        return matched
 
-    def _by_sign_in_group(self, unsaid: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:
+    def _by_sign_in_group(self, unmapped: Mapping[Key, PrincipalRecord]) -> dict[Key, set[int]]:
         """The accounts in the groups of the sign-in that people and groups are: said so, or alike."""
-        wanted: dict[str, set[Key]] = defaultdict(set)
-        for key, said in self._said.items():
-            for one in said:
+        keys_of: dict[str, set[Key]] = defaultdict(set)
+        for key, counterparts in self._counterparts.items():
+            for one in counterparts:
                 if key in self.rows and one.target == "sign_in_group" and one.target_name is not None:
-                    wanted[one.target_name].add(key)
-        for name, key in self._alike_names(unsaid):
-            wanted[name].add(key)
+                    keys_of[one.target_name].add(key)
+        for name, key in self._alike_names(unmapped):
+            keys_of[name].add(key)
         query = self._platform.hooks.ask_now(accounts.select_sign_in_groups, platform=self._platform)
-        found: dict[Key, set[int]] = defaultdict(set)
+        matched: dict[Key, set[int]] = defaultdict(set)
         if query is None:
-            return found
+            return matched
         groups = query.subquery()
-        for some in portions(sorted(wanted), _AT_ONCE):
+        for some in portions(sorted(keys_of), _AT_ONCE):
             named = select(groups.c.name, groups.c.account_id).join(
                 Account, Account.id == groups.c.account_id
             )
             for name, account_id in self._session.execute(
                 named.where(groups.c.name.in_(some), Account.is_active)
             ):
-                for key in wanted[name]:
-                    found[key].add(account_id)
-        return found
+                for key in keys_of[name]:
+                    matched[key].add(account_id)
+        return matched
 
-    def _alike_names(self, unsaid: Mapping[Key, PrincipalRecord]) -> list[tuple[str, Key]]:
+    def _alike_names(self, unmapped: Mapping[Key, PrincipalRecord]) -> list[tuple[str, Key]]:
         """Groups there by the name of the group of the sign-in that they are; a name of several is none's."""
         if self._alike is None:
             return []
-        groups = [(key, row) for key, row in unsaid.items() if key[0] == "group"]
+        groups = [(key, row) for key, row in unmapped.items() if key[0] == "group"]
         if self._alike == "id":
             return [(row.principal, key) for key, row in groups if digest_of(row.principal) == key[1]]
         names = Counter(row.name for key, row in self.rows.items() if key[0] == "group")
@@ -265,7 +267,7 @@ class Matching:
                 self.everyone.add(key)
             if one in self.with_sign_in_group:
                 self.with_sign_in_group.add(key)
-            if one not in self._said:
+            if one not in self._counterparts:
                 left += [("person", member) for member in row.people]
                 left += [("group", member) for member in row.groups]
         return ids

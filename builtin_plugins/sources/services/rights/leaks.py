@@ -49,9 +49,9 @@ async def compare(platform: Platform, source: SourceRecord) -> LeakReport:
         grants: dict[str, SourceGrant] = {}
         for some in portions(rows, _AT_ONCE):
             grants |= await guarded.grants([item_of(row) for row in some])
-    given = {str(row.document_id): grants.get(row.identity, SourceGrant()) for row in rows}
+    document_grants = {str(row.document_id): grants.get(row.identity, SourceGrant()) for row in rows}
     people = described_principals(source.id, directory)
-    readers = await platform.database.read(_allowed, platform, source, people, given)
+    readers = await platform.database.read(_allowed, platform, source, people, document_grants)
     principals = await platform.database.read(accounts.active_principals)
     if len(principals) > _MOST_ACCOUNTS:
         principals = random.sample(principals, _MOST_ACCOUNTS)
@@ -79,13 +79,13 @@ def _allowed(
     platform: Platform,
     source: SourceRecord,
     people: Mapping[Key, PrincipalRecord],
-    given: Mapping[str, SourceGrant],
+    document_grants: Mapping[str, SourceGrant],
 ) -> dict[str, set[int] | None]:
     """The accounts that may read each document by what the source says; None for all."""
     matching = Matching(platform, session, source, people)
     matched = matching.run()
     allowed: dict[str, set[int] | None] = {}
-    for document, grant in given.items():
+    for document, grant in document_grants.items():
         named = [(kind, digest_of(one)) for kind, one in principals_in(grant)]
         if grant.everybody or any(one in matching.everyone for one in named):
             allowed[document] = None
@@ -96,9 +96,9 @@ def _allowed(
 
 def _readable(session: Session, platform: Platform, source: SourceRecord, scope: Scope) -> set[str] | None:
     """The source's documents that a scope reads here; None if it doesn't see the knowledge base."""
-    asked = platform.hooks.ask_now
-    bases = asked(rag.select_knowledge_bases, platform=platform, scope=scope)
-    documents = asked(rag.select_readable_documents, platform=platform, scope=scope)
+    ask = platform.hooks.ask_now
+    bases = ask(rag.select_knowledge_bases, platform=platform, scope=scope)
+    documents = ask(rag.select_readable_documents, platform=platform, scope=scope)
     if bases is None or documents is None:
         return None
     base = (SourceRecord.id == source.id) & SourceRecord.knowledge_base_id.in_(bases)
@@ -127,23 +127,23 @@ class StoredGrants:
     def __init__(self, session: Session, platform: Platform) -> None:
         self._platform = platform
         self._documents = rag.StoredDocuments(session)
-        self._given: dict[str, set[int] | None] = {}
+        self._readers: dict[str, set[int] | None] = {}
         for source in _guarded(session):
             mine = PrincipalRecord.source_id == source.id
             people = {
                 (row.kind, row.digest): row for row in session.scalars(select(PrincipalRecord).where(mine))
             }
             grants = {str(row.document_id): unpack(row.readers) for row in _stored(session, source.id)}
-            self._given |= _allowed(session, platform, source, people, grants)
+            self._readers |= _allowed(session, platform, source, people, grants)
 
     def allowed(self, reader: accounts.StoredReader) -> set[str]:
         """See `ReadableRows`."""
-        found = self._documents.allowed(reader) & self._given.keys()
-        return {one for one in found if (ids := self._given[one]) is None or reader.account_id in ids}
+        readable = self._documents.allowed(reader) & self._readers.keys()
+        return {one for one in readable if (ids := self._readers[one]) is None or reader.account_id in ids}
 
     def read(self, session: Session, scope: Scope) -> set[str]:
         """See `ReadableRows`."""
-        return self._given.keys() & self._documents.read(session, scope)
+        return self._readers.keys() & self._documents.read(session, scope)
 
 
 async def find_stored_leaks(platform: Platform) -> AsyncIterator[Finding]:
