@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import resource
@@ -101,8 +102,12 @@ def pytest_testnodedown(node: Any, error: object | None) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Before the end counts processor time."""
+    """Before the end counts processor time, and before a process reports its end: from then on, it has five
+    seconds until xdist interrupts it, and pytest would spend them on the collection of everything.
+    """
     prepared.close()
+    gc.collect()
+    memory.freeze_present()
     if session.config.stash.get(DIED, False):
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 

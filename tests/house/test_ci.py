@@ -1,4 +1,4 @@
-"""What CI makes of tests that fail: once more alone, and the unsteady ones are named."""
+"""What CI makes of tests that fail: once more alone, and unsteady ones are named. How test processes end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[2] / ".ci" / "tests.py"
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / ".ci" / "tests.py"
 SETUP = f"""#!/bin/sh
 shift
 if [ "$1" = -n ]; then shift 2; fi
@@ -25,6 +26,20 @@ def test_case(number):
     first = not tried.exists()
     tried.touch()
     assert not ({first_time} if first else {again})
+"""
+
+MUCH = """
+KEPT = []
+
+def test_case():
+    KEPT.extend([] for _ in range(100_000))
+"""
+LOOKED_AT = """
+import gc, pathlib, pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure():
+    pathlib.Path(__file__).with_name("looked-at").write_text(str(len(gc.get_objects())))
 """
 
 
@@ -52,3 +67,15 @@ def test_failed_tests(tmp_path: Path, number: int, first_time: str, again: str, 
         assert (
             "test_case[1]" in end.partition("UNSTEADY")[0] and "test_case[0]" in end.partition("UNSTEADY")[2]
         )
+
+
+def test_the_last_collection_is_short(tmp_path: Path) -> None:
+    """pytest collects garbage after a process has reported its end, and xdist interrupts it five seconds
+    later: there is little left to look at.
+    """
+    (tmp_path / "test_much.py").write_text(MUCH)
+    (tmp_path / "conftest.py").write_text(LOOKED_AT)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.conftest", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int((tmp_path / "looked-at").read_text()) < 10_000
