@@ -39,12 +39,6 @@ export function basesOf(choice, { pipelines }) {
   return kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
 }
 
-/** The knowledge base of this choice, unless there are several. */
-export function onlyBase(choice, { pipelines, bases }) {
-  const ids = basesOf(choice, { pipelines });
-  return ids.length === 1 ? bases.find((base) => base.id === ids[0]) : undefined;
-}
-
 export const rememberChoice = (choice) => localStorage.setItem(KEPT, choice);
 
 /** What can be asked, with a pipeline for this choice: one is created for a knowledge base without. */
