@@ -68,7 +68,7 @@ export function AttachedFiles({ isWaiting, onAsk, onStop }) {
     <ul aria-label=${t("Attached files")}>${items.map((item) => html`<${File} key=${item.key} item=${item} onRemove=${() => remove(item)} />`)}</ul>
     <p class="faint">${onlyAttachments.value ? plural(items.length, "Answers come from this file alone.", "Answers come from these files alone.") : plural(items.length, "Answers come from this file and from the source below.", "Answers come from these files and from the source below.")}</p>
     <div class="row" role="status">
-      ${isWaiting && html`<${Spinner} /><span>${plural(items.length, "Your question waits until the file has been read.", "Your question waits until the files have been read.")}</span>
+      ${isWaiting && html`<span class="waiting"><${Spinner} />${plural(items.length, "Your question waits until the file has been read.", "Your question waits until the files have been read.")}</span>
         ${isPartlyRead.value && html`<${Button} small onClick=${() => onAsk(true)}>${t("Ask now")}<//>`}
         <${Button} small kind="quiet" onClick=${onStop}>${t("Cancel")}<//>`}
     </div>
