@@ -16,7 +16,7 @@ import { attachedFields, attachments, onlyAttachments } from "./attachments.js";
 import { answering, stopAnswer } from "./conversation.js";
 import { useDraft } from "./drafts.js";
 import { chosenModel, ModelPicker } from "./models.js";
-import { basesOf } from "./sources.js";
+import { basesOf, pipelinesOffered } from "./sources.js";
 import { Microphone } from "./voice.js";
 
 const TALLEST = 220;
@@ -99,6 +99,7 @@ function AsOf({ value, onChange }) {
 /** What is asked; attached files are asked alone, or beside it. */
 function SourceChoice({ sources, value, onChange }) {
   const files = attachments.value.length;
+  const pipelines = pipelinesOffered(sources, value);
   const choose = ({ target }) => {
     onlyAttachments.value = target.value === FILES;
     if (target.value !== FILES) onChange(target.value);
@@ -106,8 +107,8 @@ function SourceChoice({ sources, value, onChange }) {
   return html`<label class="source-choice"><${Icon} name="documents" size=${16} /><span class="hidden">${t("What to ask")}</span>
     <select value=${files && onlyAttachments.value ? FILES : value} onChange=${choose}>
       ${files > 0 && html`<option value=${FILES}>${plural(files, "Only the attached file", "Only the attached files")}</option>`}
-      ${sources.pipelines.length > 0 && html`<optgroup label=${t("Pipelines")}>
-        ${sources.pipelines.map((item) => html`<option key=${item.id} value=${`pipeline:${item.id}`}>${item.name}</option>`)}
+      ${pipelines.length > 0 && html`<optgroup label=${t("Pipelines")}>
+        ${pipelines.map((item) => html`<option key=${item.id} value=${`pipeline:${item.id}`}>${item.name}</option>`)}
       </optgroup>`}
       ${sources.alone.length > 0 && html`<optgroup label=${t("Knowledge bases")}>
         ${sources.alone.map((base) => html`<option key=${base.id} value=${`base:${base.id}`}>${base.name}</option>`)}
