@@ -31,6 +31,7 @@ Status = Literal["processing", "completed", "failed"]
 VersionStatus = Literal["processing", "completed", "failed", "superseded"]
 
 _MAX_CONFIG_CHARS = 20_000
+MOST_ATTACHMENTS = 20
 
 
 def _absent(value: object) -> bool:
@@ -408,8 +409,21 @@ class QueryRequest(SearchRequest):
         None, description="Chosen by the client; questions with the same id are one conversation."
     )
     llm_model: ModelName | None = None
+    attachments: list[Annotated[str, Field(max_length=64)]] = Field(
+        [],
+        max_length=MOST_ATTACHMENTS,
+        description="Ids of documents, of any knowledge base that the caller sees, to ask beside those of "
+        "the pipeline; filters don't apply to them.",
+    )
+    only_attachments: bool = Field(False, description="Ask the `attachments`, and nothing else.")
     compress: bool = Field(False, description="Answer only from the sentences that fit the question best.")
     explain: bool = Field(False, description="Add the steps with their times, and each source's scores.")
+
+    @model_validator(mode="after")
+    def _has_attachments(self) -> Self:
+        if self.only_attachments and not self.attachments:
+            raise ValueError("only_attachments needs attachments")
+        return self
 
 
 class LegScores(BaseModel):

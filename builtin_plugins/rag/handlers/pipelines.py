@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from builtin_plugins.rag.errors import (
+    DocumentNotFound,
     KnowledgeBaseGone,
     KnowledgeBaseNotFound,
     NotInTeam,
@@ -97,7 +98,7 @@ async def remove(ctx: Context, pipeline_id: str) -> MessageWithId:
     body=QueryRequest,
     returns=QueryAnswer,
     also_media_types=("text/event-stream",),
-    errors=(PipelineNotFound, KnowledgeBaseGone, Unavailable),
+    errors=(PipelineNotFound, DocumentNotFound, KnowledgeBaseGone, Unavailable),
     long=True,
     token_scopes=("ask",),
 )

@@ -25,6 +25,7 @@ from builtin_plugins.rag.filters.binding import IN_PIPELINE, FilterSource, bound
 from builtin_plugins.rag.filters.grammar import MetadataFilter
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
+from builtin_plugins.rag.questions.attachments import with_attachments
 from builtin_plugins.rag.questions.conversing import open_turn, with_stored_turn
 from builtin_plugins.rag.questions.history import look_back
 from builtin_plugins.rag.questions.methods import METHODS, Method
@@ -179,17 +180,17 @@ async def prepare(
     """Check method, pipeline and knowledge bases; `history` is what was said before, oldest first.
 
     A knowledge base that the caller may not see is skipped like a deleted one; mentioning it would reveal
-    that it exists. Raises Unprocessable, PipelineNotFound, KnowledgeBaseGone.
+    that it exists. Raises Unprocessable, PipelineNotFound, KnowledgeBaseGone, DocumentNotFound.
     """
     method = caller.platform.resource(METHODS).named(request.method)
     pipeline, bases = await sources_of(caller, pipeline_id)
     full = with_defaults(request, pipeline)
     config = GenerationConfig.model_validate(pipeline.generation_config)
-    filters, base_ids = filters_of(request, pipeline), [base.id for base in bases]
-    documents = await bound(caller, base_ids, *filters)
+    asked, filters = await with_attachments(caller, request, bases, filters_of(request, pipeline))
+    documents = await bound(caller, [base.id for base in asked], *filters)
     question = Question(
         caller,
-        bases,
+        asked,
         full,
         documents,
         requests_hybrid="hybrid" in full.model_fields_set and full.hybrid is not None,

@@ -10,6 +10,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.filters.binding import FilterSource, bound
 from builtin_plugins.rag.questions.asking import run
+from builtin_plugins.rag.questions.attachments import with_attachments
 from builtin_plugins.rag.questions.conversing import turns_of
 from builtin_plugins.rag.questions.methods import METHODS
 from builtin_plugins.rag.questions.question import Question
@@ -33,11 +34,12 @@ async def ask_bases(
     bases = [await loading.knowledge_base(caller, one) for one in dict.fromkeys(base_ids)]
     request = arguments_from_object(QueryRequest, {**options, "question": question})
     config = arguments_from_object(GenerationConfig, dict(generation))
-    source = FilterSource(request.metadata_filter)
-    documents = await bound(caller, [base.id for base in bases], source)
+    filters = [FilterSource(request.metadata_filter)]
+    asked, sources = await with_attachments(caller, request, bases, filters)
+    documents = await bound(caller, [base.id for base in asked], *sources)
     inquiry = Question(
         caller,
-        bases,
+        asked,
         request,
         documents,
         requests_hybrid=request.hybrid is not None,

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.passages import DEPTH, RetrievedPassages
+from builtin_plugins.rag.questions.attachments import with_attached_passages
 from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.periods import within_period
 from builtin_plugins.rag.questions.question import Inquiry
@@ -42,7 +43,9 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
     )
 
     async def search() -> RetrievedPassages:
-        return await retrieve(inquiry.platform, inquiry.bases, replace(sought, documents=inquiry.documents))
+        here = replace(sought, documents=inquiry.documents)
+        retrieved = await retrieve(inquiry.platform, inquiry.bases, here)
+        return await with_attached_passages(inquiry, here, retrieved, top_k)
 
     searching = f"Searching {plural(len(inquiry.bases), 'knowledge base')}"
     with inquiry.paused(), trace.step("search", searching):

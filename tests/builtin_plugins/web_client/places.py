@@ -25,6 +25,7 @@ SAMPLE = Path(__file__).parents[3] / "builtin_plugins/demo/samples/travel-policy
 PAGES = {
     "ask": "",
     "conversation": "/ask/{conversation}",
+    "attached-files": "/ask/{attached}",
     "documents": "/documents",
     "new-knowledge-base": "/documents?new=1",
     "knowledge-base": "/documents/{base}",
@@ -91,6 +92,7 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     ).json()
     await root.post("/v1/auth/tokens", json={"name": "agent"})
     ids = {"base": base["id"], "chat": chat, "set": questions, "run": run, "conversation": conversation}
+    ids["attached"] = await _attached(root, pipeline)
     ids |= await _files(root, base["id"])
     ids["source"] = await _source(site, root, base["id"])
     # Others may be the only owner of an organization, and can't be deactivated.
@@ -105,6 +107,19 @@ async def _talk(root: Actor, pipeline: str) -> str:
     for question in ("How much may a hotel in Oslo cost per night?", "Who wins the football championship?"):
         body = {"question": question, "conversation_id": conversation}
         assert (await root.post(f"/v1/rag/pipeline/{pipeline}/query", json=body)).status == 200
+    return conversation
+
+
+async def _attached(root: Actor, pipeline: str) -> str:
+    """A conversation with a file that was read and one that could not be."""
+    conversation = await _talk(root, pipeline)
+    made = (await root.post("/v1/rag/knowledge-bases", json={"name": "Files from questions"})).json()
+    path = f"/v1/rag/knowledge-bases/{made['id']}"
+    for name, content in (("minutes.md", HANDBOOK), ("damaged.pdf", "%PDF-1.7\nnothing\n")):
+        document = (await root.upload(f"{path}/upload", name, content.encode())).json()["document_id"]
+        tags = {"tags": [f"conversation:{conversation}"]}
+        answer = await root.patch(f"{path}/documents/{document}/metadata", json=tags)
+        assert answer.status == 200, answer.body
     return conversation
 
 

@@ -44,6 +44,24 @@ async def test_a_knowledge_base_is_asked_again(site: Running, visitor: Visitor) 
     await expect(chosen).to_have_text("Island")
 
 
+async def test_what_a_colleague_asks_is_listed_once(site: Running, visitor: Visitor) -> None:
+    """Administrators see the pipelines that others made by asking; their own is offered, and used."""
+    root, ben = await site.user(role="admin"), await site.user()
+    base = await knowledge_base(root, "Island 7", "The lighthouse is 33 metres tall.\n", visibility="shared")
+    body = {"name": "Island 7", "knowledge_base_ids": [base["id"]]}
+    assert (await ben.post("/v1/rag/pipeline", json=body)).status == 200
+    page = await visitor.arrive(root, f"/?base={base['id']}")
+    options = page.get_by_label("What to ask").locator("option", has_text="Island 7")
+    for count in (1, 2):
+        await expect(options).to_have_count(1)
+        await visitor.ask(LIGHTHOUSE)
+        await expect(page.locator(".answer .sources")).to_have_count(count)
+        await page.reload()
+    pipelines = (await root.get("/v1/rag/pipeline?limit=500")).json()["items"]
+    owners = [one["owner_user_id"] for one in pipelines if one["knowledge_base_ids"] == [base["id"]]]
+    assert owners == [ben.user["id"], root.user["id"]]
+
+
 # Counts how often each frame changes the text of an answer.
 WATCH = """() => {
   let changes = 0;

@@ -4,25 +4,24 @@ import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { isComposing } from "../../lib/keyboard.js";
 import { useResource } from "../../lib/resource.js";
-import { go } from "../../lib/router.js";
-import { owns } from "../../lib/session.js";
-import { t } from "../../lib/words.js";
+import { plural, t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { pastedFiles, useFileDrop } from "../../parts/file-drop.js";
 import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
-import { say } from "../../parts/layers.js";
 import { choosable, methodAbout, methodCost, methodTitle } from "../../parts/methods.js";
 import { Choices as Narrowed, Facets, filterOf } from "../documents/narrow.js";
-import { addFiles } from "../documents/uploads.js";
+import { AttachButton, AttachedFiles, attachFiles, useAttachments } from "./attached-files.js";
+import { attachedFields, attachments, onlyAttachments } from "./attachments.js";
 import { answering, stopAnswer } from "./conversation.js";
 import { useDraft } from "./drafts.js";
 import { chosenModel, ModelPicker } from "./models.js";
-import { basesOf, onlyBase } from "./sources.js";
+import { basesOf, pipelinesOffered } from "./sources.js";
 import { Microphone } from "./voice.js";
 
 const TALLEST = 220;
 const LONGEST = 8000;
+const FILES = "files"; // what no pipeline and no knowledge base is
 
 export function Composer({ conversation, sources, choice, onChoose, onSend }) {
   const [text, setText] = useDraft(conversation);
@@ -39,52 +38,52 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
     box.current.style.height = "auto";
     box.current.style.height = `${Math.min(box.current.scrollHeight, TALLEST)}px`;
   }, [text]);
+  const isNarrowed = !attachments.value.length || !onlyAttachments.value;
   const send = async () => {
     const question = text.trim();
     if (!question || answering.value || !choice) return;
     setText("");
+    const { as_of, ...others } = settings;
+    const narrowing = isNarrowed ? { as_of, metadata_filter: filterOf(choices) } : {};
     try {
-      await onSend(question, { ...settings, ...(chosenModel.value ? { llm_model: chosenModel.value } : {}), metadata_filter: filterOf(choices) });
+      await onSend(question, { ...others, ...(chosenModel.value ? { llm_model: chosenModel.value } : {}), ...narrowing, ...attachedFields() });
     } catch {
       setText(question);
     }
   };
+  const [isWaiting, ask, stopWaiting] = useAttachments(send);
   const keys = (event) => {
     if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    send();
+    if (text.trim()) ask();
   };
-  const take = (files) => {
-    const base = onlyBase(choice, sources);
-    if (!base || !owns(base)) return say(t("To add files, open a knowledge base of yours under Documents."), "bad");
-    addFiles(base.id, files);
-    go(`/documents/${base.id}`);
-  };
-  const over = useFileDrop(take);
+  const over = useFileDrop(attachFiles);
   const paste = (event) => {
     const files = pastedFiles(event.clipboardData);
     if (!files.length) return;
     event.preventDefault();
-    take(files);
+    attachFiles(files);
   };
   return html`<div class=${over ? "composer over" : "composer"}>
     <div class="composer-inside">
       ${open && html`<${Options} value=${settings} onChange=${setSettings} />`}
-      ${isNarrowing && choice && html`<div class="options one"><${Facets} bases=${basesOf(choice, sources)} pipeline=${choice.startsWith("pipeline:") ? choice.slice(9) : ""} choices=${choices} onChange=${setChoices} /><${AsOf} value=${settings.as_of} onChange=${(as_of) => setSettings((was) => ({ ...was, as_of }))} /></div>`}
-      ${choices.length > 0 && html`<div class="options one"><${Narrowed} choices=${choices} onChange=${setChoices} /></div>`}
+      ${isNarrowing && isNarrowed && choice && html`<div class="options one"><${Facets} bases=${basesOf(choice, sources)} pipeline=${choice.startsWith("pipeline:") ? choice.slice(9) : ""} choices=${choices} onChange=${setChoices} /><${AsOf} value=${settings.as_of} onChange=${(as_of) => setSettings((was) => ({ ...was, as_of }))} /></div>`}
+      ${isNarrowed && choices.length > 0 && html`<div class="options one"><${Narrowed} choices=${choices} onChange=${setChoices} /></div>`}
       <textarea ref=${box} rows="1" maxlength=${LONGEST} aria-label=${t("Your question")} placeholder=${t("Ask your documents …")}
         value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} onPaste=${paste}></textarea>
+      <${AttachedFiles} isWaiting=${isWaiting} onAsk=${ask} onStop=${stopWaiting} />
       <div class="composer-foot">
         <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
         <${ModelPicker} />
         <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
-        <${Button} kind="quiet" small icon="search" aria-label=${t("Ask only some documents")} aria-expanded=${isNarrowing} onClick=${() => setNarrowing(!isNarrowing)} />
+        ${isNarrowed && html`<${Button} kind="quiet" small icon="search" aria-label=${t("Ask only some documents")} aria-expanded=${isNarrowing} onClick=${() => setNarrowing(!isNarrowing)} />`}
+        <${AttachButton} onFiles=${attachFiles} />
         <span class="grow"></span>
         <${Microphone} onText=${(words) => setText((was) => [was.trim(), words].filter(Boolean).join(" "))} />
         ${
           answering.value
             ? html`<${Button} kind="primary" icon="stop" aria-label=${t("Stop")} onClick=${stopAnswer} />`
-            : html`<${Button} kind="primary" icon="send" aria-label=${t("Ask")} disabled=${!text.trim() || !choice} onClick=${send} />`
+            : html`<${Button} kind="primary" icon="send" aria-label=${t("Ask")} busy=${isWaiting} disabled=${!text.trim() || !choice} onClick=${() => ask()} />`
         }
       </div>
     </div>
@@ -97,11 +96,19 @@ function AsOf({ value, onChange }) {
   return html`<${Field} label=${t("As of")} type="date" max=${today} value=${value ?? ""} onInput=${(date) => onChange(date || undefined)} hint=${t("Answers from the versions that were current on this day.")} optional />`;
 }
 
+/** What is asked; attached files are asked alone, or beside it. */
 function SourceChoice({ sources, value, onChange }) {
+  const files = attachments.value.length;
+  const pipelines = pipelinesOffered(sources, value);
+  const choose = ({ target }) => {
+    onlyAttachments.value = target.value === FILES;
+    if (target.value !== FILES) onChange(target.value);
+  };
   return html`<label class="source-choice"><${Icon} name="documents" size=${16} /><span class="hidden">${t("What to ask")}</span>
-    <select value=${value} onChange=${(event) => onChange(event.target.value)}>
-      ${sources.pipelines.length > 0 && html`<optgroup label=${t("Pipelines")}>
-        ${sources.pipelines.map((item) => html`<option key=${item.id} value=${`pipeline:${item.id}`}>${item.name}</option>`)}
+    <select value=${files && onlyAttachments.value ? FILES : value} onChange=${choose}>
+      ${files > 0 && html`<option value=${FILES}>${plural(files, "Only the attached file", "Only the attached files")}</option>`}
+      ${pipelines.length > 0 && html`<optgroup label=${t("Pipelines")}>
+        ${pipelines.map((item) => html`<option key=${item.id} value=${`pipeline:${item.id}`}>${item.name}</option>`)}
       </optgroup>`}
       ${sources.alone.length > 0 && html`<optgroup label=${t("Knowledge bases")}>
         ${sources.alone.map((base) => html`<option key=${base.id} value=${`base:${base.id}`}>${base.name}</option>`)}

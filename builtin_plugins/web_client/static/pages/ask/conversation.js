@@ -37,12 +37,18 @@ let count = 0;
 // The next account in this tab must not see what another one asked.
 onNextAccount(startOver);
 
-/** Ask, and show the answer as it arrives. `settings` are further fields of the query. */
-export async function ask(question, pipeline, settings) {
+/** The id of the conversation on screen, which begins if there is none. */
+export function beginConversation() {
   if (!current.value) {
     current.value = newId();
     sessionStorage.setItem(begun(), current.value);
   }
+  return current.value;
+}
+
+/** Ask, and show the answer as it arrives. `settings` are further fields of the query. */
+export async function ask(question, pipeline, settings) {
+  beginConversation();
   count += 1;
   const turn = { id: `new-${count}`, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
   turns.value = [...turns.value, turn];

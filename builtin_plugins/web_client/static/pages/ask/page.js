@@ -6,6 +6,7 @@ import { go, path, query } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Failure, Skeleton, Unshown } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
+import { attachments } from "./attachments.js";
 import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
 import { ask, current, kept, openConversation, startOver, turns } from "./conversation.js";
@@ -74,7 +75,7 @@ function Transcript({ onShow, bases, onAsk }) {
       ${
         list.length
           ? html`<${ConversationHead} />`
-          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p><${Suggested} bases=${bases} onAsk=${onAsk} /></div>`
+          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p>${attachments.value.length === 0 && html`<${Suggested} bases=${bases} onAsk=${onAsk} />`}</div>`
       }
       ${shown}
       <p class="hidden" role="status">${last?.state === "done" && !last.stored && t("The answer is ready.")}</p>

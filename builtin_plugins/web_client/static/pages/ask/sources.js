@@ -1,7 +1,7 @@
 /** What can be asked: pipelines, and knowledge bases through a pipeline of their own. */
 
 import { api, everything } from "../../lib/api.js";
-import { account, ownFirst } from "../../lib/session.js";
+import { account, isOwn, ownFirst } from "../../lib/session.js";
 
 const KEPT = "platform.ask";
 
@@ -12,8 +12,16 @@ export async function loadSources(signal) {
 
 const sourcesOf = (pipelines, bases) => ({ pipelines, bases, alone: bases.filter((base) => !pipelineOf(base.id, pipelines)) });
 
+const isForOne = (item) => item.knowledge_base_ids.length === 1;
+
+/** Whether somebody else asks a knowledge base by it, and nobody with them: only administrators see it. */
+const isOfAnother = (item) => isForOne(item) && item.visibility === "private" && !isOwn(item);
+
 /** The pipeline with only this knowledge base, which is used to ask it. */
-const pipelineOf = (base, pipelines) => pipelines.find((item) => item.knowledge_base_ids.length === 1 && item.knowledge_base_ids[0] === base);
+const pipelineOf = (base, pipelines) => pipelines.find((item) => isForOne(item) && item.knowledge_base_ids[0] === base && !isOfAnother(item));
+
+/** The pipelines to choose from; one of another only if it is chosen already, as by a link. */
+export const pipelinesOffered = ({ pipelines }, choice) => pipelines.filter((item) => !isOfAnother(item) || choice === `pipeline:${item.id}`);
 
 /**
  * The initial choice: from the address, else the last one, else the first of the user's own, else the first. A pipeline
@@ -37,12 +45,6 @@ function throughPipeline(choice, pipelines) {
 export function basesOf(choice, { pipelines }) {
   const [kind, id] = choice.split(":");
   return kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
-}
-
-/** The knowledge base of this choice, unless there are several. */
-export function onlyBase(choice, { pipelines, bases }) {
-  const ids = basesOf(choice, { pipelines });
-  return ids.length === 1 ? bases.find((base) => base.id === ids[0]) : undefined;
 }
 
 export const rememberChoice = (choice) => localStorage.setItem(KEPT, choice);

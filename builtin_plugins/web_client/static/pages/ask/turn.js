@@ -9,6 +9,7 @@ import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { methodTitle } from "../../parts/methods.js";
+import { attachedFields } from "./attachments.js";
 import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
 import { ModelOffer } from "./models.js";
@@ -135,6 +136,6 @@ function Actions({ turn }) {
     <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />
     <${Speaker} text=${turn.text} />
     <${Thumbs} turn=${turn} />
-    <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn)} />
+    <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn, turn.stored ? attachedFields() : {})} />
   </div>`;
 }
