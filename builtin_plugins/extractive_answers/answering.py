@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from builtin_plugins.extractive_answers.meanings import meant_window
+from builtin_plugins.extractive_answers.meanings import meant_answer
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
+from builtin_plugins.extractive_answers.values import value_answer
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
-from builtin_plugins.extractive_answers.windows import Rarity, Window, best_windows, text_of
+from builtin_plugins.extractive_answers.windows import Meant, Rarity, Window, best_windows, text_of
 from builtin_plugins.rag.api import (
     AskedWords,
     QuotablePassage,
@@ -27,20 +28,25 @@ def answer(question: AskedWords, passages: Sequence[QuotablePassage]) -> Support
     windows = best_windows(Rarity(question, passages), passages)
     if not windows or not question.words:
         return Support(0.0, is_enough=False, is_hopeful=False)
-    if (meant := meant_window(question, passages, windows[0])) is not None:
-        windows = [meant]
+    meant = value_answer(question, passages, windows[0]) or meant_answer(question, passages, windows[0])
+    if meant is not None and meant.window is not None:
+        windows = [meant.window]
     signs = Signs.read(question, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
     contradiction = find_contradiction(windows[0], passages)
     return Support(
         confidence_of(signs),
-        is_enough=support >= ENOUGH and signs.unnamed < 1.0,
+        is_enough=_is_enough(support, meant) and signs.unnamed < 1.0,
         is_hopeful=support >= HOPEFUL,
         quotes=[_quote(one, passages) for one in windows]
         if contradiction is None
         else [_sentence(place, passages) for place in contradiction],
         differ=contradiction is not None,
     )
+
+
+def _is_enough(support: float, meant: Meant | None) -> bool:
+    return support >= ENOUGH if meant is None or not meant.is_sure else meant.window is not None
 
 
 def _sentence(place: tuple[int, int], passages: Sequence[QuotablePassage]) -> Quote:

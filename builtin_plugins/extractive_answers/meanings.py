@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from builtin_plugins.extractive_answers.windows import Window
+from builtin_plugins.extractive_answers.windows import Meant, Window
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
 
 _LEAST_ROWS: Final = 2
@@ -14,22 +14,46 @@ _LONGEST_NAME: Final = 60
 _NUMBER: Final = re.compile(r"[^\d\-]{0,4}(-?\d[\d.,' ]{0,20})[^\d]{0,8}")
 _THOUSANDS: Final = re.compile(r"[,.' ](?=\d{3}(?!\d))")
 _HIGHEST: Final = re.compile(
-    r"\b(highest|most|largest|biggest|greatest|longest|maximum|latest"
+    r"\b(highest|most|largest|biggest|greatest|longest|tallest|heaviest|deepest|maximum|latest"
     r"|höchste\w?|meiste\w?|größte\w?|teuerste\w?|längste\w?"
     r"|plus (?:élevé|grand|cher|haut|long)e?|más (?:alt|grand|car|larg)[oae]|mayor)\b",
     re.IGNORECASE,
 )
 _LOWEST: Final = re.compile(
-    r"\b(lowest|least|smallest|cheapest|fewest|shortest|minimum"
+    r"\b(lowest|least|smallest|cheapest|fewest|shortest|lightest|minimum"
     r"|niedrigste\w?|wenigsten|kleinste\w?|billigste\w?|günstigste\w?|kürzeste\w?"
     r"|moins (?:élevé|cher)e?|plus (?:bas|petit)(?:se|te)?|más (?:baj|barat|pequeñ)[oa]|menor)\b",
     re.IGNORECASE,
 )
 _WON: Final = re.compile(
-    r"\b(won|wins|winner|first place|gewonnen|gewann|sieger\w*|gewinner\w*|gagné|vainqueur|gagnant\w*"
-    r"|ganó|ganador\w*)\b",
+    r"\b(won|wins|winner|first place|(?:came|comes|finished|ranked) (?:in )?first|gewonnen|gewann"
+    r"|sieger\w*|gewinner\w*|gagné|vainqueur|gagnant\w*|ganó|ganador\w*)\b",
     re.IGNORECASE,
 )
+_IMPLIED: Final = [
+    (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), re.compile(rf"\b(?:{columns})", re.IGNORECASE))
+    for asked, columns in (
+        (
+            r"cheapest|(?:most|least) expensive|costs? the (?:most|least)|teuerste\w?|billigste\w?"
+            r"|günstigste\w?|(?:plus|moins) chère?s?|más (?:car|barat)[oa]s?",
+            r"price|cost|rent|fee|amount|preis|kosten|miete|gebühr|betrag|prix|coût|loyer|montant|precio"
+            r"|coste|alquiler|importe",
+        ),
+        (
+            r"earns? the (?:most|least)|verdient am (?:meisten|wenigsten)|gagne le (?:plus|moins)"
+            r"|gana (?:más|menos)",
+            r"salary|income|wage|pay|gehalt|lohn|einkommen|salaire|revenu|salario|sueldo",
+        ),
+        (
+            r"longest|shortest|längste\w?|kürzeste\w?",
+            r"length|duration|years|months|weeks|days|hours|minutes|dauer|länge|jahre|monate|wochen|tage",
+        ),
+        (r"heaviest|lightest|schwerste\w?|leichteste\w?", r"weight|gewicht|poids|peso|kg"),
+        (r"tallest|höchste\w?|größte\w?", r"height|höhe|größe|hauteur|altura"),
+    )
+]
+"""Columns that a question means without their names: what is asked, and what they are called. They answer 3
+more of the 116 questions of `tests.benchmarks.ordinary`."""
 _RANKS: Final = frozenset({"rank", "place", "position", "platz", "rang", "puesto", "posición"})
 _LABELS: Final = (
     (  # what is in force
@@ -58,43 +82,77 @@ _MEANT: Final = [
 ]
 
 
-def meant_window(asked: AskedWords, passages: Sequence[QuotablePassage], best: Window) -> Window | None:
+def meant_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: Window) -> Meant | None:
     """The row or sentence that the question means, instead of the best window by its words; None for most."""
-    if (place := _meant(asked, passages)) is None:
-        return None
-    passage, index = place
-    return Window(passage, index, index, best.score, best.share)
-
-
-def _meant(asked: AskedWords, passages: Sequence[QuotablePassage]) -> tuple[int, int] | None:
     for meant, label in _MEANT:
-        if meant.search(asked.text):
-            return _labelled(asked, passages, label)
-    if _WON.search(asked.text):
-        return _extreme(passages, frozenset(), lowest=True, ranks=True)
-    if lowest := _LOWEST.search(asked.text):
-        return _extreme(passages, _stems(asked), lowest=bool(lowest))
-    return _extreme(passages, _stems(asked), lowest=False) if _HIGHEST.search(asked.text) else None
+        if (told := meant.search(asked.text)) is not None:
+            place = _labelled(asked, passages, label, told[0])
+            return place and Meant(Window(*place, best.score, best.share))
+    winner = _WON.search(asked.text)
+    row = _row(asked, passages) if winner is None else _extreme(passages, _is_rank, lowest=True)
+    if row is None:
+        return None
+    at, index = row
+    is_sure = winner is not None and _is_about(passages[at], _subject(asked, winner[0]))
+    return Meant(Window(at, index, index, best.score, best.share), is_sure)
+
+
+def _row(asked: AskedWords, passages: Sequence[QuotablePassage]) -> tuple[int, int] | None:
+    lowest = _LOWEST.search(asked.text) is not None
+    if not lowest and _HIGHEST.search(asked.text) is None:
+        return None
+    stems = _stems(asked)
+    place = _extreme(passages, lambda name: _has_stem(name, stems), lowest=lowest)
+    columns = next((columns for meant, columns in _IMPLIED if meant.search(asked.text)), None)
+    if place is not None or columns is None:
+        return place
+    return _extreme(passages, lambda name: columns.search(name) is not None, lowest=lowest)
 
 
 def _stems(asked: AskedWords) -> frozenset[str]:
     return frozenset(word[:4].casefold() for word in asked.words if len(word) >= 4)
 
 
+def _is_rank(name: str) -> bool:
+    return not _RANKS.isdisjoint(re.findall(r"\w+", name.casefold()))
+
+
+def _has_stem(name: str, stems: frozenset[str]) -> bool:
+    return any(word[:4] in stems for word in re.findall(r"\w+", name.casefold()))
+
+
+def _subject(asked: AskedWords, told: str) -> frozenset[int]:
+    """The question's words but those that say what is asked of it."""
+    said = frozenset(re.findall(r"\w+", told.casefold()))
+    return frozenset(at for at, word in enumerate(asked.words) if word.casefold() not in said)
+
+
+def _is_about(passage: QuotablePassage, subject: frozenset[int]) -> bool:
+    return 2 * len(subject & passage.words) >= len(subject)
+
+
 def _labelled(
-    asked: AskedWords, passages: Sequence[QuotablePassage], label: re.Pattern[str]
-) -> tuple[int, int] | None:
-    """The first sentence with a label, in a passage with most of the question's words."""
+    asked: AskedWords, passages: Sequence[QuotablePassage], label: re.Pattern[str], told: str
+) -> tuple[int, int, int] | None:
+    """The first sentence with a label, in a passage with most of the question's other words; a line that ends
+    with the label, with the next one.
+    """
+    subject = _subject(asked, told)
     for at, passage in enumerate(passages):
-        if 2 * len(passage.words) >= len(asked.words):
-            for index, sentence in enumerate(passage.sentences):
-                if not sentence.is_heading and label.search(sentence.text):
-                    return at, index
+        if not _is_about(passage, subject):
+            continue
+        for index, sentence in enumerate(passage.sentences):
+            if (match := label.search(sentence.text)) is None:
+                continue
+            if not sentence.text[match.end() :].strip(" :.") and index + 1 < len(passage.sentences):
+                return at, index, index + 1
+            if not sentence.is_heading or any(map(str.isdigit, sentence.text)):
+                return at, index, index
     return None
 
 
 def _extreme(
-    passages: Sequence[QuotablePassage], stems: frozenset[str], *, lowest: bool, ranks: bool = False
+    passages: Sequence[QuotablePassage], is_meant: Callable[[str], bool], *, lowest: bool
 ) -> tuple[int, int] | None:
     """The only row with the highest or lowest value, of the first document with a meant column: a long
     table is in several passages, some of which may have the same rows.
@@ -106,12 +164,10 @@ def _extreme(
     for document in dict.fromkeys(one for _, one, _ in found):
         rows = [((at, index), fields) for at, one, some in found if one == document for index, fields in some]
         for name in dict.fromkeys(name for _, fields in rows for name in fields):
-            words = [word.casefold() for word in re.findall(r"\w+", name)]
-            is_meant = _RANKS.intersection(words) if ranks else any(word[:4] in stems for word in words)
             values = [
                 (value, place) for place, fields in rows if (value := _value(fields.get(name))) is not None
             ]
-            if not is_meant or len(values) < _LEAST_ROWS:
+            if not is_meant(name) or len(values) < _LEAST_ROWS:
                 continue
             best = (min if lowest else max)(value for value, _ in values)
             having = [place for value, place in values if value == best]

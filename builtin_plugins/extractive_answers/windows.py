@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence, bare_text
 
@@ -49,6 +50,20 @@ class Window:
     last: int
     score: float
     share: float
+
+    def sentences_of(self, passages: Sequence[QuotablePassage]) -> Sequence[QuotableSentence]:
+        """Its sentences."""
+        return passages[self.passage].sentences[self.first : self.last + 1]
+
+
+class Meant(NamedTuple):
+    """The window that a question means, instead of the best by its words; None if none has what is asked for.
+
+    With `is_sure`, that decides whether there is an answer, however many words are shared.
+    """
+
+    window: Window | None
+    is_sure: bool = False
 
 
 class Rarity:
@@ -149,15 +164,11 @@ def _windows(
 
 def text_of(window: Window, passages: Sequence[QuotablePassage]) -> str:
     """The sentences of a window."""
-    return " ".join(one.text for one in _sentences(window, passages))
+    return " ".join(one.text for one in window.sentences_of(passages))
 
 
 def _repeats(window: Window, other: Window, passages: Sequence[QuotablePassage]) -> bool:
     """Whether two windows share a sentence, as the passages of a document overlap, and mails are quoted."""
-    return not {bare_text(each.text) for each in _sentences(window, passages)}.isdisjoint(
-        bare_text(each.text) for each in _sentences(other, passages)
+    return not {bare_text(each.text) for each in window.sentences_of(passages)}.isdisjoint(
+        bare_text(each.text) for each in other.sentences_of(passages)
     )
-
-
-def _sentences(window: Window, passages: Sequence[QuotablePassage]) -> Sequence[QuotableSentence]:
-    return passages[window.passage].sentences[window.first : window.last + 1]

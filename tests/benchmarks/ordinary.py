@@ -1,53 +1,41 @@
 """Ordinary questions about ordinary documents, without a model: what a person gets in the first hour.
 
 Two sets with 28 questions each: policies as Word and PDF, minutes, a receipt, a scan, a picture, CSV, XLSX,
-mails, a saved web page, notes, all made here. Rules for answers were chosen on the first; the second was held
-out.
+mails, a saved web page, notes, all made here; two more, of 32 and 28, in `ordinary_papers`. Rules for answers
+were chosen on the first and the third; the second and the fourth were held out.
 
 An answer is `right` if what was asked for is quoted, or is in a marked sentence of the first three passages;
 `half` if only a part of it is; `refused` if nothing answers it; `wrongly refused`; `useless` if what is shown
 does not hold it; `wrong` if something that isn't so is quoted as the answer.
 
-    python -m tests.benchmarks.ordinary [first|second] [--show]
+    python -m tests.benchmarks.ordinary [first|second|third|fourth] [--show]
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import docx
-import openpyxl
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
-from reportlab.pdfgen import canvas
 
+from tests.benchmarks.ordinary_files import Asked, book, mail, pdf, scan, word
+from tests.benchmarks.ordinary_papers import (
+    FOURTH,
+    THIRD,
+    fourth_documents,
+    third_documents,
+)
 from tests.benchmarks.serving import account, platform
 from tests.benchmarks.small_documents import settled
 
 _MARKED = 3
 _SURE = 0.8
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question; all of `parts` make a right answer, and none means that it is to be refused.
-
-    `wrong` is what would be a false answer.
-    """
-
-    text: str
-    parts: Sequence[str] = ()
-    wrong: str = r"(?!)"
 
 
 FIRST = (
@@ -150,56 +138,6 @@ local granite. It was electrified in 1931 and has been automatic since 1986.</p>
 </body></html>"""
 
 
-def _word(paragraphs: Sequence[tuple[str, str | None]]) -> bytes:
-    document, file = docx.Document(), io.BytesIO()
-    for text, style in paragraphs:
-        document.add_paragraph(text, style)
-    document.save(file)
-    return file.getvalue()
-
-
-def _pdf(*lines: str) -> bytes:
-    file = io.BytesIO()
-    page = canvas.Canvas(file)
-    text = page.beginText(60, 780)
-    for line in lines:
-        text.textLine(line)
-    page.drawText(text)
-    page.save()
-    return file.getvalue()
-
-
-def _scan(lines: Sequence[str], kind: str, *, blurred: bool = False) -> bytes:
-    sheet = Image.new("L", (1240, 200 + 80 * len(lines)), 245)
-    font = ImageFont.load_default(38)
-    for number, line in enumerate(lines):
-        ImageDraw.Draw(sheet).text((80, 80 + 80 * number), line, fill=20, font=font)
-    sheet = sheet.rotate(0.6, fillcolor=245)
-    if blurred:
-        sheet = sheet.filter(ImageFilter.GaussianBlur(2))
-    file = io.BytesIO()
-    sheet.save(file, kind)
-    return file.getvalue()
-
-
-def _book(title: str, rows: Sequence[Sequence[object]]) -> bytes:
-    book, file = openpyxl.Workbook(), io.BytesIO()
-    sheet = book.active
-    sheet.title = title
-    for row in rows:
-        sheet.append(row)
-    book.save(file)
-    return file.getvalue()
-
-
-def _mail(subject: str, text: str) -> bytes:
-    mail = EmailMessage()
-    mail["From"], mail["To"], mail["Subject"] = "booking@example.org", "ada@example.org", subject
-    mail["Date"] = "Mon, 04 May 2026 09:00:00 +0200"
-    mail.set_content(text)
-    return mail.as_bytes()
-
-
 def first_documents() -> dict[str, bytes]:
     """The files of the first set, by name."""
     bill = (
@@ -213,19 +151,19 @@ def first_documents() -> dict[str, bytes]:
         "Hotel Tejo, 3 to 7 June. You can cancel free of charge until 2 June, 18:00. Breakfast is included.\n"
     )
     return {
-        "remote-work-2026.docx": _word(_POLICY),
-        "remote-work-2024.pdf": _pdf(*_OLD_POLICY),
+        "remote-work-2026.docx": word(_POLICY),
+        "remote-work-2024.pdf": pdf(*_OLD_POLICY),
         "receipt-cafe.txt": _RECEIPT.encode(),
-        "water-bill.png": _scan(bill, "PNG"),
-        "noticeboard.jpg": _scan(("Lost: grey cat", "Please call Ida", "after six"), "JPEG", blurred=True),
+        "water-bill.png": scan(bill, "PNG"),
+        "noticeboard.jpg": scan(("Lost: grey cat", "Please call Ida", "after six"), "JPEG", blurred=True),
         "garden-club.md": _MINUTES.encode(),
         "notes.txt": _NOTES.encode(),
         "rents.csv": _RENTS.encode(),
-        "sales.xlsx": _book("Sales 2026", _SALES),
-        "flight.eml": _mail("Your trip", flight),
-        "hotel.eml": _mail("Your stay", hotel),
+        "sales.xlsx": book("Sales 2026", _SALES),
+        "flight.eml": mail("Your trip", flight),
+        "hotel.eml": mail("Your stay", hotel),
         "skarv.html": _PAGE.encode(),
-        "house-rules.pdf": _pdf(
+        "house-rules.pdf": pdf(
             "House rules", "Quiet hours are from 22:00 to 07:00.", "Bins go out on Monday."
         ),
     }
@@ -321,25 +259,30 @@ def second_documents() -> dict[str, bytes]:
     parcel = "Your parcel arrives on Tuesday, 19 May, between 9 and 12.\nTracking number: ZR902884\n"
     dentist = "Your appointment: 21 May at 14:20 with Dr Sund. Please bring your insurance card.\n"
     return {
-        "bylaws.docx": _word(_BYLAWS),
+        "bylaws.docx": word(_BYLAWS),
         "taxi.txt": _TAXI.encode(),
-        "invoice-printer.png": _scan(invoice, "PNG"),
-        "poster.jpg": _scan(("Summer fair", "Music and cake"), "JPEG", blurred=True),
+        "invoice-printer.png": scan(invoice, "PNG"),
+        "poster.jpg": scan(("Summer fair", "Music and cake"), "JPEG", blurred=True),
         "board-june.md": _BOARD.encode(),
         "cabin.txt": _KEYS.encode(),
         "offers.csv": _OFFERS.encode(),
         "chess.csv": _CHESS.encode(),
-        "visitors.xlsx": _book("Visitors", _VISITORS),
-        "parcel.eml": _mail("Your parcel", parcel),
-        "dentist.eml": _mail("Appointment", dentist),
+        "visitors.xlsx": book("Visitors", _VISITORS),
+        "parcel.eml": mail("Your parcel", parcel),
+        "dentist.eml": mail("Appointment", dentist),
         "bridge.html": _BRIDGE.encode(),
-        "parking.pdf": _pdf(
+        "parking.pdf": pdf(
             "Parking", "Visitors park on the gravel field.", "Boat trailers go behind the hall."
         ),
     }
 
 
-SETS = {"first": (first_documents(), FIRST), "second": (second_documents(), SECOND)}
+SETS = {
+    "first": (first_documents, FIRST),
+    "second": (second_documents, SECOND),
+    "third": (third_documents, THIRD),
+    "fourth": (fourth_documents, FOURTH),
+}
 
 
 def verdict(asked: Asked, answer: dict[str, Any]) -> str:
@@ -392,18 +335,26 @@ async def answers(
 
 
 async def main() -> None:
-    name = next((one for one in sys.argv[1:] if one in SETS), "first")
+    names = [one for one in sys.argv[1:] if one in SETS] or list(SETS)
     with tempfile.TemporaryDirectory() as folder:
         async with platform(Path(folder), env={"PLATFORM_MODELS_NEARBY": ""}) as served:
             headers = {"Authorization": f"Bearer {await account(served)}"}
             async with aiohttp.ClientSession(served.url, headers=headers) as session:
-                found = await answers(session, *SETS[name])
+                for name in names:
+                    documents, questions = SETS[name]
+                    print_set(name, await answers(session, documents(), questions))
+
+
+def print_set(name: str, found: Sequence[tuple[Asked, dict[str, Any]]]) -> None:
+    """Each verdict, with `--show` the answers, and the figures of the set."""
     counts = Counter(verdict(*one) for one in found)
     for asked, answer in found:
         said = " ".join(answer["answer"].split())[:150] if "--show" in sys.argv else ""
         print(f"{verdict(asked, answer):<16}{answer['confidence']:.2f}  {asked.text}  {said}")
     useful = counts["right"] + counts["refused"]
-    print(f"{dict(counts)}: useful {useful / len(found):.0%}, wrong {counts['wrong'] / len(found):.0%}")
+    print(
+        f"{name}: {dict(counts)}, useful {useful / len(found):.0%}, wrong {counts['wrong'] / len(found):.0%}"
+    )
 
 
 if __name__ == "__main__":

@@ -279,6 +279,95 @@ def test_may_is_a_month_where_it_is_written_so() -> None:
     assert "sold" in content_stems("May I ask what was sold?") and "may" not in content_stems("May I ask?")
 
 
+SHOP = """PAPER SHOP
+2026-03-14   10:42   Till 3
+------------------------
+Receipt no.
+T-5519
+------------------------
+Notebook             9.50
+Pens                 4.40
+TOTAL               13.90
+Mastercard **** 4417
+Exchange until 2026-04-14
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("When was the notebook bought?", "2026-03-14 10:42 Till 3"),
+        ("Which card was used to pay?", "Mastercard **** 4417"),
+        ("What are the last four digits of the card for the notebook?", "Mastercard **** 4417"),
+        ("What is the receipt number of the paper shop?", "Receipt no. T-5519"),
+        ("How much was the paper shop?", "TOTAL 13.90"),
+    ],
+)
+def test_values_of_a_receipt(question: str, value: str) -> None:
+    """They share no word with the question, or the label is on the line above."""
+    assert quoted(question, SHOP, LEAVE) == value
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which card was used to pay the ferry?",
+        "What is the IBAN of the paper shop?",
+        "What is the passport number of the paper shop's owner Ana?",
+        "When was the certificate of leave written?",
+    ],
+)
+def test_a_value_of_something_else_is_no_answer(question: str) -> None:
+    found = judged(question, passages(SHOP, LEAVE))
+    assert not found.is_enough or "2026" not in found.quotes[0].text
+
+
+BILL = """Northern Power
+Invoice 2026-55817
+22 February 2026
+Used: 312 kWh
+Please pay by
+15 March 2026
+104.30 EUR"""
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("By when must the power be paid?", "Please pay by 15 March 2026"),
+        ("When was the invoice for the power written?", "22 February 2026"),
+        ("How many kilowatt hours did we use?", "Used: 312 kWh"),
+        ("Wie lautet die Rechnungsnummer?", "Rechnung Nr. W-1093"),
+    ],
+)
+def test_values_of_an_invoice(question: str, value: str) -> None:
+    assert quoted(question, BILL, "Werkstatt Kern\nRechnung Nr. W-1093\nBremsen 412,00") == value
+
+
+def test_an_iban_is_that_of_the_text_about_the_subject() -> None:
+    texts = [
+        f"{name}\nIBAN {iban}"
+        for name, iban in (("Berg", "AT61 1904 3002 3457 3201"), ("Holt", "NO93 8601 1117 947"))
+    ]
+    assert "NO93" in quoted("What is Holt's IBAN?", *texts)
+
+
+FLATS = "Flat | Rent (EUR) | Rooms\n---|---|---\nBirch 7 | 1,450 | 6\nHill 11 | 1,290 | 7\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "flat"),
+    [("Which flat is the most expensive?", "Birch 7"), ("Welcher Flat ist am günstigsten?", "Hill 11")],
+)
+def test_a_column_that_is_meant_without_its_name(question: str, flat: str) -> None:
+    assert f"Flat: {flat};" in judged(question, passages(FLATS)).quotes[0].text
+
+
+def test_who_came_first_is_known_from_the_ranks() -> None:
+    ranks = "# Chess\n\n| Name | Place |\n|---|---|\n| Ivy | 2 |\n| Tom | 1 |"
+    assert "Name: Tom; Place: 1" in quoted("Who came first in the chess tournament?", ranks)
+
+
 def report_pages(*texts: str) -> list[Passage]:
     """Passages on pages 39, 55, … of a document whose name the questions have."""
     return [
