@@ -114,7 +114,7 @@ class OpenVinoEngine:
                 threads. Two threads on one batch wait for each other at every layer: one batch at a time
                 answers a question sooner, several take less processor time for many passages.
             patience: seconds without the end of a batch, which takes less than one, after which the runtime
-                counts as stuck, and the network is compiled anew.
+                counts as stuck, and the network is compiled again.
 
         Raises:
             EngineError: int8 or bf16 is configured on a processor without it, or the vectors are not the
@@ -156,7 +156,7 @@ class OpenVinoEngine:
         try:
             return normalized(self._means(compiled, tokens))
         except _Stuck as error:
-            log.error("%s is stuck (%s): its network is compiled anew", self._identity, error)
+            log.error("%s is stuck (%s): its network is compiled again", self._identity, error)
         with self._compiling:
             if self._compiled is compiled:
                 self._compiled = self._compile()
