@@ -29,8 +29,10 @@ async def unknown_name(inquiry: Inquiry, retrieved: RetrievedPassages) -> str | 
     cannot_tell = inquiry.request.as_of is not None or inquiry.documents.early
     if cannot_tell or not retrieved.passages or _is_foreign(language, retrieved[0]):
         return None
-    texts = [fold(f"{one.source} {one.text}") for one in (*retrieved.judged, *retrieved.passages)]
-    for name in subject_names(inquiry.request.question, language):
+    names = subject_names(inquiry.request.question, language)
+    passages = [*retrieved.judged, *retrieved.passages] if names else []
+    texts = [fold(f"{one.source} {one.text}") for one in passages]
+    for name in names:
         if any(fold(word) in text for word in name.words for text in texts):
             continue
         if not await _is_in_titles(inquiry, name) and not await _is_in_passages(
