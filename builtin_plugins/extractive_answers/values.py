@@ -146,15 +146,18 @@ def _numbered(paper: str) -> ValueKind:
 def _of_kind(
     asked: AskedWords, passages: Sequence[QuotablePassage], best: Window, kind: ValueKind
 ) -> Meant | None:
-    """The first line of that kind in a text about the rest of the question."""
+    """The first line of that kind in a text about the rest of the question. In another language, that can't
+    be told by words.
+    """
     subject = {at for at, word in enumerate(asked.words) if not kind.words.fullmatch(word)}
     for at, passage in enumerate(passages):
-        if 2 * len(subject & passage.words) < len(subject) and not (passage.is_foreign and at == 0):
+        if 2 * len(subject & passage.words) < len(subject):
             continue
         for first, last, text in _lines(passage.sentences):
             if kind.value.search(text):
                 return Meant(Window(at, first, last, best.score, best.share), is_sure=True)
-    return Meant(None, is_sure=True) if kind.is_only and subject else None
+    is_lacking = kind.is_only and subject and not any(passage.is_foreign for passage in passages)
+    return Meant(None, is_sure=True) if is_lacking else None
 
 
 def _lines(sentences: Sequence[QuotableSentence]) -> Iterator[tuple[int, int, str]]:

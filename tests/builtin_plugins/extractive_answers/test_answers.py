@@ -344,6 +344,14 @@ def test_values_of_an_invoice(question: str, value: str) -> None:
     assert quoted(question, BILL, "Werkstatt Kern\nRechnung Nr. W-1093\nBremsen 412,00") == value
 
 
+def test_a_value_in_another_language_is_not_taken_for_that_of_the_subject() -> None:
+    """The words of a question in French can't tell whose card it is."""
+    drug = SHOP.replace("Notebook", "Syrup").replace("4417", "6032")
+    given = [replace(one, language="en", near=0.5) for one in passages(drug, SHOP)]
+    found = judged("Quelle carte a payé le cahier ?", given, "fr")
+    assert [one.text for one in found.quotes] != ["Mastercard **** 6032"]
+
+
 def test_an_iban_is_that_of_the_text_about_the_subject() -> None:
     texts = [
         f"{name}\nIBAN {iban}"

@@ -277,8 +277,10 @@ async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
     _, run = await evaluate(ana, base["id"])
     page = await visitor.arrive(ana, f"/evaluation/runs/{run}")
     plot = page.get_by_role("img", name="The measures as bars, with their intervals")
-    await expect(plot).to_be_visible()
-    assert await plot.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
+    await expect(plot.locator("rect.tone-accent")).to_have_count(8)
+    await page.set_viewport_size({"width": 360, "height": 740})
+    box = await plot.locator("svg").first.bounding_box()
+    assert box is not None and 80 < box["width"] and box["x"] + box["width"] < 360
 
 
 async def test_trying_a_tool(site: Running, visitor: Visitor) -> None:

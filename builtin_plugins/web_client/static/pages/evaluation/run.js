@@ -1,6 +1,6 @@
 /** A run: what was measured in each way of asking, what `auto` makes of it, and how it compares with another run. */
 
-import { html, useEffect, useState } from "../../lib/html.js";
+import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { query, setQuery } from "../../lib/router.js";
@@ -8,6 +8,7 @@ import { dateTime, number, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { Field } from "../../parts/forms.js";
 import { saveBlob } from "../../parts/save.js";
+import { Bars } from "./bars.js";
 import { Comparison } from "./comparison.js";
 import { figure, MEASURES, titleOf } from "./measures.js";
 
@@ -37,7 +38,7 @@ export default function Run({ id }) {
       ${run.status === "running" && html`<div class="stack close" role="status"><${Meter} value=${run.done} max=${run.total} label=${t("Progress")} /><p class="muted">${t("{done} of {total} answers", { done: number(run.done), total: number(run.total) })}</p></div>`}
       ${run.error && html`<${Notice} tone="bad" title=${t("The run failed")}>${run.error}<//>`}
       ${run.summaries.length > 0 && html`<${Summaries} run=${run} />`}
-      ${run.status === "done" && html`<${Picture} id=${run.id} />`}
+      ${run.status === "done" && html`<${Bars} summaries=${run.summaries} />`}
       ${Object.keys(run.choices ?? {}).length > 0 && html`<${Choices} choices=${run.choices} />`}
       ${run.status === "done" && html`<${Against} run=${run} others=${others} /><${Worst} run=${run} />`}
     `}<//>
@@ -50,13 +51,6 @@ function Summaries({ run }) {
     <thead><tr><th>${t("Configuration")}</th>${names.map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
     <tbody>${run.summaries.map((one) => html`<tr key=${one.label}><td class="nowrap"><span class="name">${one.label}</span></td>
       ${names.map((name) => html`<td class="number" key=${name}><${Mean} name=${name} of=${one.measures[name]} /></td>`)}</tr>`)}</tbody></table></div>`;
-}
-
-/** The same as the file “Plot”: bars with their intervals. */
-function Picture({ id }) {
-  const found = useResource(async () => URL.createObjectURL(await (await api.evaluationPlot({ run_id: id })).blob()), [id]);
-  useEffect(() => () => URL.revokeObjectURL(found.data), [found.data]);
-  return html`<${Loaded} of=${found}>${(address) => html`<div class="table-box on-paper" tabindex="0" role="region" aria-label=${t("Plot")}><img class="plot" src=${address} alt=${t("The measures as bars, with their intervals")} /></div>`}<//>`;
 }
 
 const Mean = ({ name, of }) =>
