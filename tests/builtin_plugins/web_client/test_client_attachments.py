@@ -111,6 +111,7 @@ async def test_a_shared_knowledge_base_takes_none(site: Running, visitor: Visito
     await knowledge_base(ana)
     shared = await knowledge_base(ana, NAME, visibility="shared")
     page = await visitor.arrive(ana)
+    await expect(page.get_by_label("Your question")).to_be_focused()
     await page.evaluate(DROP, INVOICE)
     await expect(_attached(page)).to_contain_text("dropped.md")
     await expect(_attached(page)).to_contain_text("Has been read")

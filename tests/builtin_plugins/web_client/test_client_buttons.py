@@ -19,7 +19,7 @@ from tests.fakes.browser import PATIENCE
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # They would take away what the rest of the walk shows; tests of their own press them.
-LEFT_OUT = re.compile(r"^(Turn (on|off)|Uninstall|Sign out.*|Record|Speak.*)$")
+LEFT_OUT = re.compile(r"^(Turn (on|off)|Uninstall|Sign out.*|Record|Speak.*|Remove .+\.(md|pdf))$")
 STATE = """() => JSON.stringify([
   location.href, document.body.innerHTML, document.activeElement?.outerHTML.slice(0, 80),
   [...document.querySelectorAll("input, select, textarea")].map((one) => one.value + one.checked),

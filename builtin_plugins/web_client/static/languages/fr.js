@@ -1552,7 +1552,7 @@ export default {
   "Files from questions": "Fichiers joints aux questions",
   "Files that you attached to questions.": "Les fichiers que vous avez joints à vos questions.",
   "At most {n} files can be attached.": "Vous pouvez joindre {n} fichiers au plus.",
-  "Answers no longer use “{name}”. It stays in “Files from questions”.": "Les réponses n’utilisent plus « {name} ». Le fichier reste dans « Fichiers joints aux questions ».",
+  "Answers no longer use “{name}”. It stays in “Files from questions”.": "Les réponses n’utilisent plus « {name} ». Le fichier reste dans « Fichiers joints aux questions ».",
   "Attach files": "Joindre des fichiers",
   "Attached files": "Fichiers joints",
   "A file could not be attached. Remove it, then ask.": "Un fichier n’a pas pu être joint. Retirez-le, puis posez votre question.",

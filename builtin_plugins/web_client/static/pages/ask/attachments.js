@@ -9,10 +9,13 @@ import { jsonOf } from "../../lib/http.js";
 import { account, isOwn, onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { say } from "../../parts/layers.js";
-import { beginConversation, current, turns } from "./conversation.js";
+import { beginConversation, turns } from "./conversation.js";
 
 /** As many as a question takes. */
 const MOST = 20;
+
+/** Where this browser keeps which knowledge base takes them, whatever it is called by now. */
+const KEPT = "platform.attachments";
 
 /** {key, name, base, document, error}; without a document, a file is being sent, or was refused. */
 export const attachments = signal([]);
@@ -58,18 +61,17 @@ export function attachedFields() {
 
 const tagOf = (conversation) => `conversation:${conversation}`;
 const tagsOf = (document) => document.metadata.tags ?? [];
-const keptAt = () => `platform.attachments.${account.value?.sub}`;
 
 /** The knowledge base of attached files; undefined if there is none yet. One that others see is never used. */
 async function filesBase(abort) {
   const own = await everything(api.knowledgeBases, { query: { owner_id: account.value.sub }, signal: abort });
   const mine = own.filter((base) => isOwn(base) && base.visibility === "private");
-  return mine.find((base) => base.id === localStorage.getItem(keptAt())) ?? mine.find((base) => base.name === t("Files from questions"));
+  return mine.find((base) => base.id === localStorage.getItem(KEPT)) ?? mine.find((base) => base.name === t("Files from questions"));
 }
 
 async function madeBase() {
   const base = (await filesBase()) ?? (await api.createKnowledgeBase({ body: { name: t("Files from questions"), description: t("Files that you attached to questions.") } }));
-  localStorage.setItem(keptAt(), base.id);
+  localStorage.setItem(KEPT, base.id);
   return base;
 }
 
