@@ -150,22 +150,23 @@ def close(unit: Unit, record: JobRecord, status: Status, values: Mapping[str, An
 
 
 def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
-    """Make a running job wait in another lane; the attempt doesn't count."""
-    values: dict[str, Any] = {"status": "queued", "lane": lane, "worker": None, "not_before": None}
+    """Make a running job wait at the end of a lane; the attempt doesn't count."""
+    now = shared_now(unit.session)
+    values: dict[str, Any] = {"status": "queued", "lane": lane, "worker": None, "not_before": now}
     values |= {"payload": payload.model_dump(mode="json"), "attempts": JobRecord.attempts - 1, "message": ""}
     note(unit, record, values)
     unit.notify(QUEUED, lane)
 
 
 def others_wait(session: Session, lane: Lane, owner_id: int | None) -> bool:
-    """Whether a due job of anybody else waits in a lane: a long job can then give its place back (`JobMoved`
-    to the same lane).
+    """Whether a due job waits in a lane, of anybody else or for its first turn: a long job can then give its
+    place back (`JobMoved` to the same lane).
     """
     due = or_(JobRecord.not_before.is_(None), JobRecord.not_before <= shared_now(session))
     waiting = select(JobRecord.id).where(
         JobRecord.status == "queued",
         JobRecord.lane == lane,
-        JobRecord.owner_id.is_distinct_from(owner_id),
+        JobRecord.owner_id.is_distinct_from(owner_id) | JobRecord.not_before.is_(None),
         due,
     )
     return session.scalar(waiting.limit(1)) is not None

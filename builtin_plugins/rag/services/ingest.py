@@ -148,7 +148,11 @@ _NO_PARSER = (
 
 
 class _Large(Exception):
-    """Embedding the document will take long."""
+    """Reading the document will take long, or embedding it, if it `has_words` to be found by."""
+
+    def __init__(self, *, has_words: bool) -> None:
+        super().__init__()
+        self.has_words = has_words
 
 
 class _NoRoom(Exception):
@@ -172,8 +176,9 @@ async def ingest(
     document, base = pair
     try:
         await Ingestion(platform, document, base, progress, payload, left_out).run()
-    except _Large:
-        raise JobMoved("large", payload.model_copy(update={"large": True})) from None
+    except _Large as large:
+        update = {"large": True, "has_words": large.has_words}
+        raise JobMoved("large", payload.model_copy(update=update)) from None
     except _Reembedded:
         return await ingest(platform, payload, progress, left_out)
     except UnparsableDocument as error:
@@ -239,8 +244,8 @@ class Ingestion:
                 self._doubts = self._language_doubts(parsed, first.text)
             if passages > BATCH:
                 await self._words.publish(self._chunks(parsed), self._payload_of)
-            if not self._payload.large and passages > LARGE_PASSAGES:
-                raise _Large
+            if passages > (BATCH if self._payload.large else LARGE_PASSAGES) and await self._lets_others_in():
+                raise _Large(has_words=True)
             done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
             self._known_vectors = await known_vectors(self._platform, self._base, self._document)
             self._progress.count(parsed, passages, done)
@@ -286,7 +291,7 @@ class Ingestion:
         except SlowDocument:
             if self._payload.large:
                 raise UnparsableDocument("too_large", "too many pages to recognize") from None
-            raise _Large from None
+            raise _Large(has_words=False) from None
 
     async def _while_wanted(
         self, work: Coroutine[Any, Any, T], tell: Callable[[], Awaitable[None]] | None = None
@@ -348,6 +353,12 @@ class Ingestion:
                     writing.cancel()
                     await asyncio.gather(writing, return_exceptions=True)
                 raise
+
+    async def _lets_others_in(self) -> bool:
+        """Whether it waits now that it has words: in its own lane for others, which are read before it goes on."""
+        if not self._payload.large:
+            return True
+        return not self._payload.has_words and await self._others_wait()
 
     async def _others_wait(self) -> bool:
         return await self._platform.database.read(others_wait, "large", self._base.owner_id)

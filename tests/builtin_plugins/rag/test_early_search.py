@@ -135,6 +135,29 @@ async def test_found_while_it_is_read_and_once_afterwards(
     assert await site.left() == 0
 
 
+async def test_all_that_wait_are_found_before_one_is_embedded(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """However large, and of one account: each is read and found by its words before the first is embedded."""
+    gate = GatedEmbeddings()
+    env = {"DATABASE_URL": database_url, "PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.001"}
+    running = await start_platform("rag", gate, env=env)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    ids = [
+        (await upload(ann, base, f"{number}.txt", f"{ABOUT}{number}")).json()["document_id"]
+        for number in range(3)
+    ]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await gate.arrived.wait()
+        shown = [await record(ann, base, one) for one in ids]
+        assert [(one["status"], one["searchable_count"] > 200) for one in shown] == [("processing", True)] * 3
+        gate.go.set()
+        await working
+    assert [(await record(ann, base, one))["status"] for one in ids] == ["completed"] * 3
+
+
 async def test_found_by_meaning_as_its_vectors_come(start_platform: Start) -> None:
     async with being_read(start_platform) as site:
         vectors = site.running.platform.resource(VECTORS)
