@@ -6,7 +6,13 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -79,8 +85,9 @@ async def stored_platform(
 ) -> AsyncIterator[Platform]:
     """A platform with its database open, and none of its plugins' resources.
 
-    With `kernel_only`, no plugin is imported.
+    With `kernel_only`, no plugin is imported. A new database takes seconds: the terminal says so.
     """
+    from cli import console
     from kernel.boot import open_platform
 
     quiet()
@@ -88,9 +95,13 @@ async def stored_platform(
     if apply_migrations is not False:
         refuse_as_root(kernel_settings(overrides).home)
     with private_files():
-        async with open_platform(
-            make_loader(overrides), candidates=candidates, apply_migrations=apply_migrations
-        ) as platform:
+        async with AsyncExitStack() as stack:
+            with nullcontext() if apply_migrations is False else console.busy("Opening the database"):
+                platform = await stack.enter_async_context(
+                    open_platform(
+                        make_loader(overrides), candidates=candidates, apply_migrations=apply_migrations
+                    )
+                )
             yield platform
 
 

@@ -132,7 +132,7 @@ def _make_account(user: str, home: Path, *, ask: bool) -> None:
         return
     command = ["useradd", "--system", "--user-group", "--home-dir", str(home), "--no-create-home"]
     command += ["--shell", "/usr/sbin/nologin", user]
-    by_hand = f"Name another account with --user, or make it: {' '.join(map(quote, command))}"
+    by_hand = f"Name another with --user, let --create-user make it, or run {' '.join(map(quote, command))}"
     if ask and not (sys.stdin.isatty() and typer.confirm(f"There is no account '{user}'. Make it?")):
         raise Refused(f"there is no account '{user}'; nothing was written", by_hand)
     try:

@@ -23,7 +23,9 @@ _DATE: Final = (
     rf"|\d{{1,2}}\.? (?:de )?{_MONTH}(?: (?:de )?\d{{4}})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
     r")(?!\d)"
 )
-_AMOUNT: Final = r"(?:[€$£] ?\d[\d.,']*|\d[\d.,']*(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
+_AMOUNT: Final = (
+    r"(?:[€$£] ?\d[\d.,']{0,20}|\d[\d.,']{0,20}(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
+)
 _SAID: Final = (
     r"|use[ds]?|using|pa(?:y|ys|id|yment)|b(?:uy|ought)|purchased?|shop(?:ped)?|eat|ate|wr(?:ite|ote|itten)"
     r"|issued?|ha(?:ve|s)|my|our|verwendet|benutzt|bezahl(?:t|en)|gekauft|pay(?:é|er)|utilisée?|acheté|pag(?:ado|ué|ar)"
@@ -92,7 +94,7 @@ _NUMBER_OF: Final = re.compile(  # 4
     re.IGNORECASE,
 )
 _NUMBER_WORDS: Final = r"(?:numbers?|num|no|nr|id|code|nummer|numéro|número|n[°º]|#)"
-_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]*\d)[\w/.-]{{3,}}", re.IGNORECASE)
+_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]{{0,20}}\d)[\w/.-]{{3,30}}", re.IGNORECASE)
 _WHEN_WAS: Final = re.compile(  # 5
     r"^\W*(?:when|on (?:what|which) (?:date|day)) (?:was|were|did|have|has)\b"
     r"|^\W*(?:wann|an welchem (?:tag|datum)) (?:wurden?|war(?:en)?|haben?|hat)\b"
@@ -117,7 +119,7 @@ _HOW_MUCH: Final = re.compile(  # 1
 )
 _SUM: Final = re.compile(
     r"\b(?:total|amount(?: due)?|sum|balance due|gesamt\w*|summe|(?:rechnungs)?betrag|montant|importe)\b"
-    rf".*{_AMOUNT}",
+    rf".{{0,60}}{_AMOUNT}",
     re.IGNORECASE,
 )
 _MONEY: Final = re.compile(_AMOUNT, re.IGNORECASE)
@@ -139,8 +141,8 @@ def value_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: W
 
 def _numbered(paper: str) -> ValueKind:
     """The number of an invoice or the like: "Invoice no. 41-7", "Invoice A70", or on the next line."""
-    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]*(?:{_NUMBER_WORDS}(?!\w))?"
-    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}[ .:#-]*\n?{_CODE.pattern})")
+    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]{{0,5}}(?:{_NUMBER_WORDS}(?!\w))?"
+    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}[ .:#-]{{0,5}}\n?{_CODE.pattern})")
 
 
 def _of_kind(

@@ -280,7 +280,7 @@ async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
     await expect(plot.locator("rect.tone-accent")).to_have_count(8)
     await page.set_viewport_size({"width": 360, "height": 740})
     box = await plot.locator("svg").first.bounding_box()
-    assert box is not None and 80 < box["width"] and box["x"] + box["width"] < 360
+    assert box is not None and box["width"] > 80 and box["x"] + box["width"] < 360
 
 
 async def test_trying_a_tool(site: Running, visitor: Visitor) -> None:
