@@ -20,9 +20,9 @@ CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to st
 
 class IngestPayload(BaseModel):
     """Which document to ingest. `large`: it is in the lane of large documents already. `has_words`: it can be
-    found by its words. `depth`: how many documents it is nested in. `attempt`: when it was uploaded or started
-    over, as each attempt has its own job; None in jobs of earlier releases. `asked`: when the document that
-    contains it, if any, was uploaded or retried.
+    found by its words. `depth`: how many documents it is nested in. `attempt`: when it was uploaded or
+    started over, as each attempt has its own job; None in jobs of earlier releases. `asked`: when the
+    document that contains it, if any, was uploaded or retried.
     """
 
     document_id: str

@@ -355,7 +355,7 @@ class Ingestion:
                 raise
 
     async def _lets_others_in(self) -> bool:
-        """Whether it waits now that it has words: in its own lane for others, which are read before it goes on."""
+        """Whether it waits now that it has words: in its own lane, until others have them, too."""
         if not self._payload.large:
             return True
         return not self._payload.has_words and await self._others_wait()
