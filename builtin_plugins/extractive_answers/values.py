@@ -23,7 +23,9 @@ _DATE: Final = (
     rf"|\d{{1,2}}\.? (?:de )?{_MONTH}(?: (?:de )?\d{{4}})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
     r")(?!\d)"
 )
-_AMOUNT: Final = r"(?:[€$£] ?\d[\d.,']*|\d[\d.,']*(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
+_AMOUNT: Final = (  # bounds, here and below, keep long lines of digits, dots or stars from taking long
+    r"(?:[€$£] ?\d[\d.,']*|\d[\d.,']{0,16}(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
+)
 _SAID: Final = (
     r"|use[ds]?|using|pa(?:y|ys|id|yment)|b(?:uy|ought)|purchased?|shop(?:ped)?|eat|ate|wr(?:ite|ote|itten)"
     r"|issued?|ha(?:ve|s)|my|our|verwendet|benutzt|bezahl(?:t|en)|gekauft|pay(?:é|er)|utilisée?|acheté|pag(?:ado|ué|ar)"
@@ -57,8 +59,8 @@ _CARD: Final = _kind(  # 5
     r"\b(?:(?:which|what)(?: \w+)? card|(?:digits|number) of (?:the |my |our )?(?:\w+ )?card|card number"
     r"|(?:welche\w?|mit welcher) (?:\w*karte)|quelle carte|qué tarjeta)\b",
     r"(?:credit|debit)?cards?|credit|debit|digits?|last|four|number|\w*karte|carte|tarjeta",
-    r"(?:[*•xX#]{2,}[ -]?)+\d{4}\b|\b(?i:ending (?:in|with)|endet auf) \d{4}\b"
-    r"|\b(?i:visa|mastercard|amex|american express|maestro|girocard)\b.*\d{4}\b",
+    r"(?<![*•xX#])[*•xX#]{2,}(?:[ -][*•xX#]{2,}){0,5}[ -]?\d{4}\b|\b(?i:ending (?:in|with)|endet auf) \d{4}\b"
+    r"|\b(?i:visa|mastercard|amex|american express|maestro|girocard)\b.{0,60}\d{4}\b",
     is_only=True,
 )
 _IBAN: Final = _kind(  # 1
@@ -92,14 +94,14 @@ _NUMBER_OF: Final = re.compile(  # 4
     re.IGNORECASE,
 )
 _NUMBER_WORDS: Final = r"(?:numbers?|num|no|nr|id|code|nummer|numéro|número|n[°º]|#)"
-_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]*\d)[\w/.-]{{3,}}", re.IGNORECASE)
+_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]{{0,40}}\d)[\w/.-]{{3,}}", re.IGNORECASE)
 _WHEN_WAS: Final = re.compile(  # 5
     r"^\W*(?:when|on (?:what|which) (?:date|day)) (?:was|were|did|have|has)\b"
     r"|^\W*(?:wann|an welchem (?:tag|datum)) (?:wurden?|war(?:en)?|haben?|hat)\b"
     r"|^\W*(?:quand|à quelle date|quel jour) .*\b(?:ai|as|a|avons|ont|été)\b"
     r"|^\W*(?:cuándo|qué día|en qué fecha) (?:se )?(?:fue|compr|pag|hemos|he)\w*"
-    r"|\bdate (?:of|on) (?:the|my|our)(?: \w+)* (?:invoice|receipt|bill|purchase)|rechnungsdatum|kaufdatum"
-    r"|date (?:de (?:la )?facture|d['’]achat)|fecha de (?:la )?(?:factura|compra)",
+    r"|\bdate (?:of|on) (?:the|my|our)(?: \w+){0,6} (?:invoice|receipt|bill|purchase)"
+    r"|rechnungsdatum|kaufdatum|date (?:de (?:la )?facture|d['’]achat)|fecha de (?:la )?(?:factura|compra)",
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(rf"^(?:[\w ]{{0,24}}(?:date|datum|fecha|le)\b[ :]*)?{_DATE}", re.IGNORECASE)
@@ -111,13 +113,13 @@ _OTHER_DATE: Final = re.compile(
 _TIME: Final = re.compile(rf"{_DATE}|\b(?:1[5-9]|20)\d\d\b(?!-\d)|\b\d\d?:\d\d\b", re.IGNORECASE)
 _LONGEST_LINE: Final = 8
 _HOW_MUCH: Final = re.compile(  # 1
-    r"\bhow much (?:is|was|were|are|did|do|does)\b|\bwhat (?:did|does|do|was|is) .*(?:cost|total)\b"
+    r"\bhow much (?:is|was|were|are|did|do|does)\b|\bwhat (?:did|does|do|was|is) .{0,200}(?:cost|total)\b"
     r"|\bwie ?viel|\bwas kostet|\bcombien|\bcuánto",
     re.IGNORECASE,
 )
 _SUM: Final = re.compile(
     r"\b(?:total|amount(?: due)?|sum|balance due|gesamt\w*|summe|(?:rechnungs)?betrag|montant|importe)\b"
-    rf".*{_AMOUNT}",
+    rf".{{0,80}}{_AMOUNT}",
     re.IGNORECASE,
 )
 _MONEY: Final = re.compile(_AMOUNT, re.IGNORECASE)
@@ -139,8 +141,8 @@ def value_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: W
 
 def _numbered(paper: str) -> ValueKind:
     """The number of an invoice or the like: "Invoice no. 41-7", "Invoice A70", or on the next line."""
-    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]*(?:{_NUMBER_WORDS}(?!\w))?"
-    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}[ .:#-]*\n?{_CODE.pattern})")
+    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]*(?:{_NUMBER_WORDS}(?!\w)[ .:#-]*)?"
+    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}\n?{_CODE.pattern})")
 
 
 def _of_kind(
