@@ -31,7 +31,7 @@ async def with_attachments(
     """The knowledge bases and filters of a question, with its attached documents.
 
     Filters are for the documents that are not attached, unless only those are asked. Raises DocumentNotFound,
-    also for one that the caller may not read.
+    also for one that the caller may not read, or that a newer version has replaced.
     """
     if not request.attachments:
         return bases, filters
@@ -39,6 +39,8 @@ async def with_attachments(
     entries = await find_documents(caller, ids)
     if len(entries) < len(ids):
         raise DocumentNotFound("An attached document was not found; ask without it")
+    if request.as_of is None and any(one.superseded_at is not None for one in entries.values()):
+        raise DocumentNotFound("An attached document has been replaced by a newer version; attach that")
     base_ids = dict.fromkeys(entries[one].knowledge_base_id for one in ids)
     others = frozenset(base.id for base in bases)
     new = [one for one in base_ids if request.only_attachments or one not in others]
@@ -47,7 +49,8 @@ async def with_attachments(
     chosen = FilterSource(MetadataFilter(condition), base_ids=frozenset(new))
     if request.only_attachments:
         return attached, [chosen, *(one for one in filters if one.loc == IN_BODY)]
-    return [*bases, *attached], [*(replace(one, base_ids=others) for one in filters), chosen]
+    sources = [replace(one, base_ids=others, exempt=frozenset(ids)) for one in filters]
+    return [*bases, *attached], [*sources, chosen]
 
 
 async def with_attached_passages(
