@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from builtin_plugins.extractive_answers.windows import Meant, Window
+from builtin_plugins.extractive_answers.windows import Window, WindowChoice
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
 
 _MONTH: Final = (
@@ -26,16 +26,17 @@ _DATE: Final = (
 _AMOUNT: Final = (  # bounds, here and below, keep long lines of digits, dots or stars from taking long
     r"(?:[€$£] ?\d[\d.,']*|\d[\d.,']{0,16}(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
 )
-_SAID: Final = (
+_PAYMENT_WORDS: Final = (
     r"|use[ds]?|using|pa(?:y|ys|id|yment)|b(?:uy|ought)|purchased?|shop(?:ped)?|eat|ate|wr(?:ite|ote|itten)"
     r"|issued?|ha(?:ve|s)|my|our|verwendet|benutzt|bezahl(?:t|en)|gekauft|pay(?:é|er)|utilisée?|acheté|pag(?:ado|ué|ar)"
     r"|usad[ao]|comprad[ao]"
 )
-"""Words for having paid, of which a receipt is there, whatever it says."""
+"""Words about paying, which a receipt proves without saying so."""
 
 
 class ValueKind(NamedTuple):
-    """How a kind is `asked` for, by which words of a question, and how a line is told that has its `value`.
+    """How a question asks for a kind: `asked` is searched in it, `words` are those of its words that say so.
+    `value` is what a line has.
 
     With `is_only`, nothing else is an answer: if only texts about something else have one, there is none.
     """
@@ -49,7 +50,7 @@ class ValueKind(NamedTuple):
 def _kind(asked: str, words: str, value: str, *, is_only: bool = False) -> ValueKind:
     return ValueKind(
         re.compile(asked, re.IGNORECASE),
-        re.compile(words + _SAID, re.IGNORECASE),
+        re.compile(words + _PAYMENT_WORDS, re.IGNORECASE),
         re.compile(value),
         is_only,
     )
@@ -125,7 +126,9 @@ _SUM: Final = re.compile(
 _MONEY: Final = re.compile(_AMOUNT, re.IGNORECASE)
 
 
-def value_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: Window) -> Meant | None:
+def answer_by_value(
+    asked: AskedWords, passages: Sequence[QuotablePassage], best: Window
+) -> WindowChoice | None:
     """The line with a value of the kind that is asked for; None if that is for the best window to say."""
     for kind in (*_KINDS, *_MEASURES):
         if kind.asked.search(asked.text):
@@ -147,7 +150,7 @@ def _numbered(paper: str) -> ValueKind:
 
 def _of_kind(
     asked: AskedWords, passages: Sequence[QuotablePassage], best: Window, kind: ValueKind
-) -> Meant | None:
+) -> WindowChoice | None:
     """The first line of that kind in a text about the rest of the question."""
     subject = {at for at, word in enumerate(asked.words) if not kind.words.fullmatch(word)}
     for at, passage in enumerate(passages):
@@ -155,8 +158,8 @@ def _of_kind(
             continue
         for first, last, text in _lines(passage.sentences):
             if kind.value.search(text):
-                return Meant(Window(at, first, last, best.score, best.share), is_sure=True)
-    return Meant(None, is_sure=True) if kind.is_only and subject else None
+                return WindowChoice(Window(at, first, last, best.score, best.share), is_sure=True)
+    return WindowChoice(None, is_sure=True) if kind.is_only and subject else None
 
 
 def _lines(sentences: Sequence[QuotableSentence]) -> Iterator[tuple[int, int, str]]:
@@ -172,7 +175,7 @@ def _in_form(
     best: Window,
     value: re.Pattern[str],
     lines: Callable[[Sequence[QuotableSentence]], Iterator[tuple[int, int]]],
-) -> Meant | None:
+) -> WindowChoice | None:
     """A line of a receipt or an invoice, which the best window of it lacks, or has among others."""
     passage = passages[best.passage]
     found = next(lines(passage.sentences), None)
@@ -181,7 +184,7 @@ def _in_form(
     is_within = best.first <= found[0] <= best.last
     if not is_within and any(value.search(one.text) for one in best.sentences_of(passages)):
         return None
-    return Meant(Window(best.passage, *found, best.score, best.share), is_sure=True)
+    return WindowChoice(Window(best.passage, *found, best.score, best.share), is_sure=True)
 
 
 def _dated(sentences: Sequence[QuotableSentence]) -> Iterator[tuple[int, int]]:
