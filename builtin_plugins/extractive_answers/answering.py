@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from builtin_plugins.extractive_answers.meanings import meant_answer
+from builtin_plugins.extractive_answers.meanings import answer_by_meaning
 from builtin_plugins.extractive_answers.support import Signs, confidence_of, support_of
-from builtin_plugins.extractive_answers.values import value_answer
+from builtin_plugins.extractive_answers.values import answer_by_value
 from builtin_plugins.extractive_answers.weights import ENOUGH, HOPEFUL
-from builtin_plugins.extractive_answers.windows import Meant, Rarity, Window, best_windows, text_of
+from builtin_plugins.extractive_answers.windows import Rarity, Window, WindowChoice, best_windows, text_of
 from builtin_plugins.rag.api import (
     AskedWords,
     QuotablePassage,
@@ -28,15 +28,17 @@ def answer(question: AskedWords, passages: Sequence[QuotablePassage]) -> Support
     windows = best_windows(Rarity(question, passages), passages)
     if not windows or not question.words:
         return Support(0.0, is_enough=False, is_hopeful=False)
-    meant = value_answer(question, passages, windows[0]) or meant_answer(question, passages, windows[0])
-    if meant is not None and meant.window is not None:
-        windows = [meant.window]
+    choice = answer_by_value(question, passages, windows[0]) or answer_by_meaning(
+        question, passages, windows[0]
+    )
+    if choice is not None and choice.window is not None:
+        windows = [choice.window]
     signs = Signs.read(question, passages, windows[0].passage, text_of(windows[0], passages))
     support = support_of(signs)
     contradiction = find_contradiction(windows[0], passages)
     return Support(
         confidence_of(signs),
-        is_enough=_is_enough(support, meant) and signs.unnamed < 1.0,
+        is_enough=_is_enough(support, choice) and signs.unnamed < 1.0,
         is_hopeful=support >= HOPEFUL,
         quotes=[_quote(one, passages) for one in windows]
         if contradiction is None
@@ -45,8 +47,8 @@ def answer(question: AskedWords, passages: Sequence[QuotablePassage]) -> Support
     )
 
 
-def _is_enough(support: float, meant: Meant | None) -> bool:
-    return support >= ENOUGH if meant is None or not meant.is_sure else meant.window is not None
+def _is_enough(support: float, choice: WindowChoice | None) -> bool:
+    return support >= ENOUGH if choice is None or not choice.is_sure else choice.window is not None
 
 
 def _sentence(place: tuple[int, int], passages: Sequence[QuotablePassage]) -> Quote:

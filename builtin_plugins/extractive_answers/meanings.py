@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from builtin_plugins.extractive_answers.windows import Meant, Window
+from builtin_plugins.extractive_answers.windows import Window, WindowChoice
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
 
 _LEAST_ROWS: Final = 2
@@ -75,26 +75,28 @@ _LABELS: Final = (
         r"|zahlbar bis|fällig (?:am|bis)|zu zahlen bis|à payer avant|échéance|pagadero|vencimiento",
     ),
 )
-"""Questions whose answers are told by other words: what is asked, and what tells it."""
-_MEANT: Final = [
-    (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), re.compile(rf"(?:{told})\b", re.IGNORECASE))
-    for asked, told in _LABELS
+"""Questions whose answers use other words: what is asked, and what the answer says."""
+_LABEL_PATTERNS: Final = [
+    (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), re.compile(rf"(?:{label})\b", re.IGNORECASE))
+    for asked, label in _LABELS
 ]
 
 
-def meant_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: Window) -> Meant | None:
+def answer_by_meaning(
+    asked: AskedWords, passages: Sequence[QuotablePassage], best: Window
+) -> WindowChoice | None:
     """The row or sentence that the question means, instead of the best window by its words; None for most."""
-    for meant, label in _MEANT:
-        if (told := meant.search(asked.text)) is not None:
-            place = _labelled(asked, passages, label, told[0])
-            return place and Meant(Window(*place, best.score, best.share))
+    for question, label in _LABEL_PATTERNS:
+        if (phrase := question.search(asked.text)) is not None:
+            place = _labelled(asked, passages, label, phrase[0])
+            return place and WindowChoice(Window(*place, best.score, best.share))
     winner = _WON.search(asked.text)
     row = _row(asked, passages) if winner is None else _extreme(passages, _is_rank, lowest=True)
     if row is None:
         return None
     at, index = row
     is_sure = winner is not None and _is_about(passages[at], _subject(asked, winner[0]))
-    return Meant(Window(at, index, index, best.score, best.share), is_sure)
+    return WindowChoice(Window(at, index, index, best.score, best.share), is_sure)
 
 
 def _row(asked: AskedWords, passages: Sequence[QuotablePassage]) -> tuple[int, int] | None:
@@ -103,7 +105,7 @@ def _row(asked: AskedWords, passages: Sequence[QuotablePassage]) -> tuple[int, i
         return None
     stems = _stems(asked)
     place = _extreme(passages, lambda name: _has_stem(name, stems), lowest=lowest)
-    columns = next((columns for meant, columns in _IMPLIED if meant.search(asked.text)), None)
+    columns = next((columns for question, columns in _IMPLIED if question.search(asked.text)), None)
     if place is not None or columns is None:
         return place
     return _extreme(passages, lambda name: columns.search(name) is not None, lowest=lowest)
@@ -121,10 +123,10 @@ def _has_stem(name: str, stems: frozenset[str]) -> bool:
     return any(word[:4] in stems for word in re.findall(r"\w+", name.casefold()))
 
 
-def _subject(asked: AskedWords, told: str) -> frozenset[int]:
+def _subject(asked: AskedWords, phrase: str) -> frozenset[int]:
     """The question's words but those that say what is asked of it."""
-    said = frozenset(re.findall(r"\w+", told.casefold()))
-    return frozenset(at for at, word in enumerate(asked.words) if word.casefold() not in said)
+    words = frozenset(re.findall(r"\w+", phrase.casefold()))
+    return frozenset(at for at, word in enumerate(asked.words) if word.casefold() not in words)
 
 
 def _is_about(passage: QuotablePassage, subject: frozenset[int]) -> bool:
@@ -132,12 +134,12 @@ def _is_about(passage: QuotablePassage, subject: frozenset[int]) -> bool:
 
 
 def _labelled(
-    asked: AskedWords, passages: Sequence[QuotablePassage], label: re.Pattern[str], told: str
+    asked: AskedWords, passages: Sequence[QuotablePassage], label: re.Pattern[str], phrase: str
 ) -> tuple[int, int, int] | None:
     """The first sentence with a label, in a passage with most of the question's other words; a line that ends
     with the label, with the next one.
     """
-    subject = _subject(asked, told)
+    subject = _subject(asked, phrase)
     for at, passage in enumerate(passages):
         if not _is_about(passage, subject):
             continue

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from builtin_plugins.extractive_answers.windows import Meant, Window
+from builtin_plugins.extractive_answers.windows import Window, WindowChoice
 from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
 
 _MONTH: Final = (
@@ -23,19 +23,20 @@ _DATE: Final = (
     rf"|\d{{1,2}}\.? (?:de )?{_MONTH}(?: (?:de )?\d{{4}})?|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
     r")(?!\d)"
 )
-_AMOUNT: Final = (
-    r"(?:[€$£] ?\d[\d.,']{0,20}|\d[\d.,']{0,20}(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
+_AMOUNT: Final = (  # bounds, here and below, keep long lines of digits, dots or stars from taking long
+    r"(?:[€$£] ?\d[\d.,']{0,20}|\d[\d.,']{0,16}(?:[.,]\d\d(?![\d.,])| ?(?:€|\$|£|EUR\b|USD\b|euros?\b)))"
 )
-_SAID: Final = (
+_PAYMENT_WORDS: Final = (
     r"|use[ds]?|using|pa(?:y|ys|id|yment)|b(?:uy|ought)|purchased?|shop(?:ped)?|eat|ate|wr(?:ite|ote|itten)"
     r"|issued?|ha(?:ve|s)|my|our|verwendet|benutzt|bezahl(?:t|en)|gekauft|pay(?:é|er)|utilisée?|acheté|pag(?:ado|ué|ar)"
     r"|usad[ao]|comprad[ao]"
 )
-"""Words for having paid, of which a receipt is there, whatever it says."""
+"""Words about paying, which a receipt proves without saying so."""
 
 
 class ValueKind(NamedTuple):
-    """How a kind is `asked` for, by which words of a question, and how a line is told that has its `value`.
+    """How a question asks for a kind: `asked` is searched in it, `words` are those of its words that say so.
+    `value` is what a line has.
 
     With `is_only`, nothing else is an answer: if only texts about something else have one, there is none.
     """
@@ -49,7 +50,7 @@ class ValueKind(NamedTuple):
 def _kind(asked: str, words: str, value: str, *, is_only: bool = False) -> ValueKind:
     return ValueKind(
         re.compile(asked, re.IGNORECASE),
-        re.compile(words + _SAID, re.IGNORECASE),
+        re.compile(words + _PAYMENT_WORDS, re.IGNORECASE),
         re.compile(value),
         is_only,
     )
@@ -59,8 +60,8 @@ _CARD: Final = _kind(  # 5
     r"\b(?:(?:which|what)(?: \w+)? card|(?:digits|number) of (?:the |my |our )?(?:\w+ )?card|card number"
     r"|(?:welche\w?|mit welcher) (?:\w*karte)|quelle carte|qué tarjeta)\b",
     r"(?:credit|debit)?cards?|credit|debit|digits?|last|four|number|\w*karte|carte|tarjeta",
-    r"(?:[*•xX#]{2,}[ -]?)+\d{4}\b|\b(?i:ending (?:in|with)|endet auf) \d{4}\b"
-    r"|\b(?i:visa|mastercard|amex|american express|maestro|girocard)\b.*\d{4}\b",
+    r"(?<![*•xX#])[*•xX#]{2,}(?:[ -][*•xX#]{2,}){0,5}[ -]?\d{4}\b|\b(?i:ending (?:in|with)|endet auf) \d{4}\b"
+    r"|\b(?i:visa|mastercard|amex|american express|maestro|girocard)\b.{0,60}\d{4}\b",
     is_only=True,
 )
 _IBAN: Final = _kind(  # 1
@@ -94,14 +95,14 @@ _NUMBER_OF: Final = re.compile(  # 4
     re.IGNORECASE,
 )
 _NUMBER_WORDS: Final = r"(?:numbers?|num|no|nr|id|code|nummer|numéro|número|n[°º]|#)"
-_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]{{0,20}}\d)[\w/.-]{{3,30}}", re.IGNORECASE)
+_CODE: Final = re.compile(rf"(?!{_DATE})(?!{_AMOUNT})(?=[\w/.-]{{0,40}}\d)[\w/.-]{{3,40}}", re.IGNORECASE)
 _WHEN_WAS: Final = re.compile(  # 5
     r"^\W*(?:when|on (?:what|which) (?:date|day)) (?:was|were|did|have|has)\b"
     r"|^\W*(?:wann|an welchem (?:tag|datum)) (?:wurden?|war(?:en)?|haben?|hat)\b"
     r"|^\W*(?:quand|à quelle date|quel jour) .*\b(?:ai|as|a|avons|ont|été)\b"
     r"|^\W*(?:cuándo|qué día|en qué fecha) (?:se )?(?:fue|compr|pag|hemos|he)\w*"
-    r"|\bdate (?:of|on) (?:the|my|our)(?: \w+)* (?:invoice|receipt|bill|purchase)|rechnungsdatum|kaufdatum"
-    r"|date (?:de (?:la )?facture|d['’]achat)|fecha de (?:la )?(?:factura|compra)",
+    r"|\bdate (?:of|on) (?:the|my|our)(?: \w+){0,6} (?:invoice|receipt|bill|purchase)"
+    r"|rechnungsdatum|kaufdatum|date (?:de (?:la )?facture|d['’]achat)|fecha de (?:la )?(?:factura|compra)",
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(rf"^(?:[\w ]{{0,24}}(?:date|datum|fecha|le)\b[ :]*)?{_DATE}", re.IGNORECASE)
@@ -113,19 +114,21 @@ _OTHER_DATE: Final = re.compile(
 _TIME: Final = re.compile(rf"{_DATE}|\b(?:1[5-9]|20)\d\d\b(?!-\d)|\b\d\d?:\d\d\b", re.IGNORECASE)
 _LONGEST_LINE: Final = 8
 _HOW_MUCH: Final = re.compile(  # 1
-    r"\bhow much (?:is|was|were|are|did|do|does)\b|\bwhat (?:did|does|do|was|is) .*(?:cost|total)\b"
+    r"\bhow much (?:is|was|were|are|did|do|does)\b|\bwhat (?:did|does|do|was|is) .{0,200}(?:cost|total)\b"
     r"|\bwie ?viel|\bwas kostet|\bcombien|\bcuánto",
     re.IGNORECASE,
 )
 _SUM: Final = re.compile(
     r"\b(?:total|amount(?: due)?|sum|balance due|gesamt\w*|summe|(?:rechnungs)?betrag|montant|importe)\b"
-    rf".{{0,60}}{_AMOUNT}",
+    rf".{{0,80}}{_AMOUNT}",
     re.IGNORECASE,
 )
 _MONEY: Final = re.compile(_AMOUNT, re.IGNORECASE)
 
 
-def value_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: Window) -> Meant | None:
+def answer_by_value(
+    asked: AskedWords, passages: Sequence[QuotablePassage], best: Window
+) -> WindowChoice | None:
     """The line with a value of the kind that is asked for; None if that is for the best window to say."""
     for kind in (*_KINDS, *_MEASURES):
         if kind.asked.search(asked.text):
@@ -141,15 +144,15 @@ def value_answer(asked: AskedWords, passages: Sequence[QuotablePassage], best: W
 
 def _numbered(paper: str) -> ValueKind:
     """The number of an invoice or the like: "Invoice no. 41-7", "Invoice A70", or on the next line."""
-    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]{{0,5}}(?:{_NUMBER_WORDS}(?!\w))?"
-    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}[ .:#-]{{0,5}}\n?{_CODE.pattern})")
+    label = rf"\b{re.escape(paper)}\w{{0,10}}[ .:-]*(?:{_NUMBER_WORDS}(?!\w)[ .:#-]*)?"
+    return _kind(r"", rf"{_PAPERS}|{_NUMBER_WORDS}", rf"(?i:{label}\n?{_CODE.pattern})")
 
 
 def _of_kind(
     asked: AskedWords, passages: Sequence[QuotablePassage], best: Window, kind: ValueKind
-) -> Meant | None:
+) -> WindowChoice | None:
     """The first line of that kind in a text about the rest of the question. In another language, that can't
-    be told by words.
+    be seen by words.
     """
     subject = {at for at, word in enumerate(asked.words) if not kind.words.fullmatch(word)}
     for at, passage in enumerate(passages):
@@ -157,9 +160,9 @@ def _of_kind(
             continue
         for first, last, text in _lines(passage.sentences):
             if kind.value.search(text):
-                return Meant(Window(at, first, last, best.score, best.share), is_sure=True)
+                return WindowChoice(Window(at, first, last, best.score, best.share), is_sure=True)
     is_lacking = kind.is_only and subject and not any(passage.is_foreign for passage in passages)
-    return Meant(None, is_sure=True) if is_lacking else None
+    return WindowChoice(None, is_sure=True) if is_lacking else None
 
 
 def _lines(sentences: Sequence[QuotableSentence]) -> Iterator[tuple[int, int, str]]:
@@ -175,7 +178,7 @@ def _in_form(
     best: Window,
     value: re.Pattern[str],
     lines: Callable[[Sequence[QuotableSentence]], Iterator[tuple[int, int]]],
-) -> Meant | None:
+) -> WindowChoice | None:
     """A line of a receipt or an invoice, which the best window of it lacks, or has among others."""
     passage = passages[best.passage]
     found = next(lines(passage.sentences), None)
@@ -184,7 +187,7 @@ def _in_form(
     is_within = best.first <= found[0] <= best.last
     if not is_within and any(value.search(one.text) for one in best.sentences_of(passages)):
         return None
-    return Meant(Window(best.passage, *found, best.score, best.share), is_sure=True)
+    return WindowChoice(Window(best.passage, *found, best.score, best.share), is_sure=True)
 
 
 def _dated(sentences: Sequence[QuotableSentence]) -> Iterator[tuple[int, int]]:

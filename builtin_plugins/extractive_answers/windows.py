@@ -56,8 +56,8 @@ class Window:
         return passages[self.passage].sentences[self.first : self.last + 1]
 
 
-class Meant(NamedTuple):
-    """The window that a question means, instead of the best by its words; None if none has what is asked for.
+class WindowChoice(NamedTuple):
+    """The window to answer with instead of the best by its words; None if no text has what is asked for.
 
     With `is_sure`, that decides whether there is an answer, however many words are shared.
     """

@@ -413,7 +413,7 @@ class QueryRequest(SearchRequest):
         [],
         max_length=MOST_ATTACHMENTS,
         description="Ids of documents, of any knowledge base that the caller sees, to ask beside those of "
-        "the pipeline; filters don't apply to them.",
+        "the pipeline; filters and `as_of` don't apply to them.",
     )
     only_attachments: bool = Field(False, description="Ask the `attachments`, and nothing else.")
     compress: bool = Field(False, description="Answer only from the sentences that fit the question best.")

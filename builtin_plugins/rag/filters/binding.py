@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Select, and_, false, or_, select, true
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import True_
 
 from builtin_plugins.rag.filters.compiling import SYNONYMS, FilterCompiler, FilterMisfit, Loc
 from builtin_plugins.rag.filters.grammar import MetadataFilter, SentFilter, filter_as_sent
@@ -73,7 +74,7 @@ class BoundFilter:
         if base_id in self.guarded:
             key = json.dumps([self.key if self.is_filter else None, reader_key(self.reader)])
             return GroupQuery(self.documents(base_id), key, version_with_members(base_id), isolated=True)
-        if not self.is_filter:
+        if not self.is_filter or isinstance(self.conditions[base_id], True_):
             return None
         names = self.stored_ids[base_id]
         return GroupQuery(self.documents(base_id) if names is None else names, self.key, version_of(base_id))
@@ -110,6 +111,8 @@ class FilterSource:
     fields_gone: bool = False
     base_ids: frozenset[str] | None = None
     """The knowledge bases that it is for; None for all."""
+    exempt: frozenset[str] = frozenset()
+    """The ids of documents that it doesn't apply to."""
 
     def is_for(self, base_id: str) -> bool:
         """Whether it filters the documents of a knowledge base."""
@@ -184,7 +187,10 @@ def _key_of(
 ) -> str:
     """What the conditions depend on, as text; the time only if a value may be relative to it."""
     filters = [
-        (filter_as_sent(one.filter), one.fields_gone, sorted(one.base_ids or ()))
+        (
+            *(filter_as_sent(one.filter), one.fields_gone, sorted(one.exempt)),
+            None if one.base_ids is None else sorted(one.base_ids),
+        )
         for one in sources
         if one.filter is not None
     ]
@@ -219,7 +225,9 @@ def _condition(compilers: _Compilers) -> ColumnElement[bool]:
     conditions = []
     for source, compiler in compilers:
         try:
-            conditions += [] if source.filter is None else [compiler.condition(source.filter.root)]
+            if source.filter is not None:
+                matches = compiler.condition(source.filter.root)
+                conditions.append(or_(matches, Document.id.in_(source.exempt)) if source.exempt else matches)
         except FilterMisfit as error:
             raise Unprocessable.field((*source.loc, *error.loc), error.message, error.value) from None
     return and_(true(), *conditions)
@@ -229,4 +237,4 @@ def _stored_ids(compilers: _Compilers) -> Select[Any] | None:
     if len(compilers) != 1:
         return None
     ((source, compiler),) = compilers
-    return None if source.filter is None else compiler.stored_ids(source.filter.root)
+    return None if source.filter is None or source.exempt else compiler.stored_ids(source.filter.root)

@@ -7,6 +7,7 @@ again and ranked with the others.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,22 +19,30 @@ from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import plural
 from builtin_plugins.rag.rights.reading import readable
+from builtin_plugins.rag.schemas import QueryRequest
 
 
-def current_at(documents: BoundFilter, moment: datetime) -> BoundFilter:
-    """Those of documents that were complete at a time, and replaced by none until then."""
+def current_at(documents: BoundFilter, moment: datetime, attachments: Collection[str] = ()) -> BoundFilter:
+    """Those of documents that were complete at a time, and replaced by none until then; and what is attached
+    to the question, whenever it came.
+    """
     replaced = Document.superseded_at
-    condition = and_(Document.completed_at <= moment, or_(replaced.is_(None), replaced > moment))
+    then = and_(Document.completed_at <= moment, or_(replaced.is_(None), replaced > moment))
+    condition = or_(then, Document.id.in_(attachments)) if attachments else then
     conditions = dict.fromkeys(documents.conditions, condition)
-    then = replace(documents, conditions=conditions, stored_ids=dict.fromkeys(conditions), is_filter=True)
-    return documents.narrowed(replace(then, key=f"as of {moment.isoformat()}"))
+    key = f"as of {moment.isoformat()}, attached {sorted(attachments)}"
+    stored = dict.fromkeys(conditions)
+    return documents.narrowed(
+        replace(documents, conditions=conditions, stored_ids=stored, key=key, is_filter=True)
+    )
 
 
 async def look_back(inquiry: Inquiry, moment: datetime) -> None:
     """Limit a search to the versions of a time; what is kept no longer is noted."""
     if "as_of" in inquiry.trace.details:
         return
-    inquiry.documents = current_at(inquiry.documents, moment)
+    attachments = inquiry.request.attachments if isinstance(inquiry.request, QueryRequest) else ()
+    inquiry.documents = current_at(inquiry.documents, moment, attachments)
     inquiry.trace.details["as_of"] = moment.isoformat()
     gone = await inquiry.platform.database.read(gaps_at, moment, inquiry.documents)
     if gone:

@@ -17,10 +17,8 @@ from builtin_plugins.rag.questions.rerankers import RERANKER, RerankFailed, with
 log = logging.getLogger("platform.rag.reranking")
 
 
-async def reranked(
-    inquiry: Inquiry, retrieved: RetrievedPassages, pool: int, top_k: int
-) -> RetrievedPassages:
-    """The best `top_k` in their new order; fewer than two stay as they are, as do all if the reranker fails.
+async def reranked(inquiry: Inquiry, retrieved: RetrievedPassages, pool: int) -> RetrievedPassages:
+    """All in their new order; fewer than two stay as they are, as do all if the reranker fails.
 
     Whether there is an answer is decided by the best of the first `pool` found, so that it doesn't depend on
     the number of sources requested.
@@ -33,7 +31,7 @@ async def reranked(
     inquiry.trace.details["reranker"] = "cross_encoder"
     return replace(
         retrieved,
-        passages=_best(retrieved.passages, within(scores), top_k),
+        passages=_best(retrieved.passages, within(scores), len(scores)),
         first=_best(retrieved.passages, within(scores[:pool]), DEPTH),
     )
 

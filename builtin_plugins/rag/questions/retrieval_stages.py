@@ -9,7 +9,7 @@ from sqlalchemy import select
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.passages import DEPTH, RetrievedPassages
-from builtin_plugins.rag.questions.attachments import with_attached_passages
+from builtin_plugins.rag.questions.attachments import with_attached_passages, with_share
 from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.periods import within_period
 from builtin_plugins.rag.questions.question import Inquiry
@@ -59,7 +59,8 @@ async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
         trace.degrade("rerank: this server has no reranker, passages stay in the search's order")
     elif request.rerank:
         with trace.step("rerank", f"Looking closer at {plural(len(retrieved.passages), 'passage')}"):
-            retrieved = await reranked(inquiry, retrieved, _pool(inquiry), top_k)
+            retrieved = await reranked(inquiry, retrieved, _pool(inquiry))
+    retrieved = with_share(inquiry, retrieved, top_k)
     retrieved = replace(
         retrieved, passages=retrieved.passages[:top_k], first=retrieved.first or retrieved.passages[:DEPTH]
     )

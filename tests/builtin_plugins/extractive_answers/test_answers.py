@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -320,6 +321,30 @@ def test_values_of_a_receipt(question: str, value: str) -> None:
 def test_a_value_of_something_else_is_no_answer(question: str) -> None:
     found = judged(question, passages(SHOP, LEAVE))
     assert not found.is_enough or "2026" not in found.quotes[0].text
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Which card was used to pay?", f"Number: {'x' * 60}"),
+        ("Which card was used to pay?", f"Number {'## ' * 700}a"),
+        ("Which card was used to pay?", "visa " * 1200),
+        ("What is the invoice number of the drill?", f"Invoice {'.' * 2000} a"),
+        ("What is the invoice number of the drill?", f"Invoice{' .' * 1000} a"),
+        ("What is the invoice number of the drill?", "a" * 4000),
+        ("How much was the drill?", f"{'total-' * 300}{'1' * 600}"),
+        ("How much was the drill?", "1" * 2000),
+        ("When was the drill bought?", "1," * 1000),
+        (f"{'When was the date of the ' * 300}drill?", "drill"),
+        (f"{'what did ' * 850}the drill?", "drill"),
+    ],
+)
+def test_hostile_lines_take_no_time(question: str, line: str) -> None:
+    """Lines of stars and dots are ordinary; whoever writes the others must not hold up a question."""
+    text = f"{WARRANTY} It costs 9.50 EUR.\n\n{line}\n"
+    before = time.process_time()
+    judged(question, passages(text))
+    assert time.process_time() - before < 1.0
 
 
 BILL = """Northern Power

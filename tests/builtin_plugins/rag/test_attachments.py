@@ -21,6 +21,7 @@ from tests.builtin_plugins.rag.rag_support import (
     problems,
     somebody,
 )
+from tests.builtin_plugins.rag.test_versions import form_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -111,3 +112,70 @@ async def test_refusals(desk: Desk) -> None:
         ({"attachments": ["x" * 65]}, "body.attachments.0"),
     ):
         assert place in problems(await ask_raw(desk.ann, desk.pipeline, TOTAL, **sent))
+
+
+async def test_filters_of_the_same_knowledge_base(desk: Desk, running: Running) -> None:
+    """Filters don't apply to what is attached, wherever it is; nor do attachments to the next question."""
+    base = await make_base(desk.ann)
+    invoice = (await ingest(running, desk.ann, base, "one.md", INVOICE))["document_id"]
+    other = (await ingest(running, desk.ann, base, "two.md", OTHER))["document_id"]
+    narrow = {"filename": "two.md"}
+    for settings in ({}, {"retrieval_config": {"metadata_filter": narrow}}):
+        pipeline = await make_pipeline(desk.ann, base, **settings)
+        sent = {} if settings else {"metadata_filter": narrow}
+        answer = await ask(desk.ann, pipeline, TOTAL, attachments=[invoice], **sent)
+        assert {source["document_id"] for source in answer["sources"]} == {invoice, other}
+        answer = await ask(desk.ann, pipeline, TOTAL, **sent)
+        assert {source["document_id"] for source in answer["sources"]} == {other}
+
+
+async def test_a_filter_like_an_attachment(desk: Desk, running: Running) -> None:
+    """A filter by the same ids is not mixed up with them."""
+    base = await make_base(desk.ann)
+    one = (await ingest(running, desk.ann, base, "one.md", INVOICE))["document_id"]
+    two = (await ingest(running, desk.ann, base, "two.md", OTHER))["document_id"]
+    pipeline = await make_pipeline(desk.ann, base)
+    beside = await ask(desk.ann, pipeline, TOTAL, attachments=[one])
+    assert {source["document_id"] for source in beside["sources"]} == {one, two}
+    by_id = {"type": "in", "key": "document_id", "value": [one]}
+    answer = await ask(desk.ann, pipeline, TOTAL, metadata_filter=by_id)
+    assert {source["document_id"] for source in answer["sources"]} == {one}
+
+
+async def test_unusual_ids(desk: Desk) -> None:
+    """An empty id, or one that no database takes, is one that is nowhere; the same twice is one."""
+    for odd in ("", " ", "%", "' OR 1=1"):
+        answer = await ask_raw(desk.ann, desk.pipeline, TOTAL, attachments=[odd])
+        assert (answer.status, answer.json()["code"]) == (404, "document_not_found")
+    assert "body.attachments.0" in problems(
+        await ask_raw(desk.ann, desk.pipeline, TOTAL, attachments=["a\x00b"])
+    )
+    sent = {"attachments": [desk.invoice] * 20, "only_attachments": True}
+    assert await desk.sources(TOTAL, **sent) == [desk.invoice]
+    for top_k in (1, 2, 3):
+        beside = await desk.sources(TRAINS, top_k=top_k, attachments=[desk.invoice, desk.other])
+        assert len(beside) == top_k
+
+
+async def test_as_of(desk: Desk) -> None:
+    """A file is attached today; what it is asked beside is as it was then."""
+    sent = {"attachments": [desk.invoice], "as_of": "2020-01-01"}
+    assert await desk.sources(TOTAL, **sent) == [desk.invoice]
+    assert await desk.sources(TOTAL, **sent, only_attachments=True) == [desk.invoice]
+
+
+async def test_a_replaced_version(desk: Desk, running: Running) -> None:
+    """It is refused, as nothing of it would be found."""
+    base = await make_base(desk.ann)
+    path = f"/v1/rag/knowledge-bases/{base}/documents/by-path/invoice.md"
+    versions = []
+    for content in (INVOICE, OTHER):
+        answer = await desk.ann.put(path, data=form_of(content))
+        assert answer.status == 202, answer.body
+        await running.run_jobs()
+        versions.append(answer.json()["document_id"])
+    refused = await ask_raw(desk.ann, desk.pipeline, TOTAL, attachments=[versions[0]])
+    assert (refused.status, refused.json()["code"]) == (404, "document_not_found")
+    assert "replaced" in refused.detail
+    alone = {"attachments": [versions[1]], "only_attachments": True}
+    assert await desk.sources(TOTAL, **alone) == [versions[1]]

@@ -13,7 +13,15 @@ import pytest_asyncio
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Principal
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.rag.rag_support import ask, make_base, make_pipeline, path_of, somebody, upload
+from tests.builtin_plugins.rag.rag_support import (
+    ask,
+    ask_raw,
+    make_base,
+    make_pipeline,
+    path_of,
+    somebody,
+    upload,
+)
 from tests.fakes.keeping import Keeper
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -156,6 +164,31 @@ async def test_a_period_does_not_tell_that_a_guarded_document_has_one(desk: Desk
     for actor, limited in ((desk.bob, True), (desk.ann, False)):
         answer = await actor.post(path, json={"question": "What did the canteen serve in 2021?"})
         assert ("period" in answer.json()) is limited, answer.body
+
+
+async def test_attachments_leave_guarded_documents_out(desk: Desk) -> None:
+    """Beside a filter and alone; and after a knowledge base is no longer shared, nothing of it is asked."""
+    question = "What is the salary of the director?"
+    for actor in (desk.bob, desk.ann, desk.eve):
+        pipeline = await make_pipeline(actor, desk.base)
+        for sent in (
+            {"only_attachments": True},
+            {"metadata_filter": {"filename": "menu.md"}},
+            {"as_of": "2020-01-01"},
+        ):
+            answer = await ask_raw(actor, pipeline, question, attachments=[desk.guarded], **sent)
+            if actor is desk.bob:
+                assert desk.guarded in {one["document_id"] for one in answer.json()["sources"]}
+            else:
+                assert (answer.status, answer.json()["code"]) == (404, "document_not_found")
+                plain = await ask_raw(actor, pipeline, question, attachments=[desk.plain], **sent)
+                assert desk.guarded.encode() not in plain.body and b"9,400" not in plain.body
+    own = await make_pipeline(desk.bob, await make_base(desk.bob))
+    assert (await ask_raw(desk.bob, own, question, attachments=[desk.guarded])).status == 200
+    path = f"/v1/rag/knowledge-bases/{desk.base}"
+    assert (await desk.ann.patch(path, json={"visibility": "private"})).status == 200
+    refused = await ask_raw(desk.bob, own, question, attachments=[desk.guarded])
+    assert (refused.status, refused.json()["code"]) == (404, "document_not_found")
 
 
 async def test_questions_and_counts_leave_guarded_documents_out(desk: Desk) -> None:

@@ -132,6 +132,27 @@ async def test_the_servers_order_counts(stage: Stage) -> None:
 
 
 @session
+async def test_attachments_keep_their_share(stage: Stage) -> None:
+    """Also if the server puts them last; what made room for them is ranked with the others."""
+
+    def unlike_notes(body: dict[str, Any]) -> Any:
+        order = [float("Note" not in text) for text in body["documents"]]
+        return {"results": [{"index": at, "relevance_score": score} for at, score in enumerate(order)]}
+
+    files = await make_base(stage.ann, chunk_size=80, chunk_overlap=0)
+    note = await ingest(stage.running, stage.ann, files, "note.md", "# Note\n\nThe pump smells of fish.")
+    plain = [source["chunk_id"] for source in (await stage.ask(top_k=5, rerank=False))["sources"]]
+    stage.server.answer = unlike_notes
+    answer = await stage.ask(top_k=5, attachments=[note["document_id"]])
+    ids = [source["document_id"] for source in answer["sources"]]
+    assert len(ids) == 5 and ids[-1] == note["document_id"]
+    scores = [source["score"] for source in answer["sources"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(stage.server.bodies[-1]["documents"]) > 20
+    assert set(plain[:4]) <= {source["chunk_id"] for source in answer["sources"]}
+
+
+@session
 async def test_logits(stage: Stage) -> None:
     """Scores beyond 0 to 1, as llama.cpp gives them, keep their order and come out within."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
-from playwright.async_api import FilePayload, Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.gated_model import GATED, GatedModel
@@ -111,7 +112,7 @@ async def test_a_shared_knowledge_base_takes_none(site: Running, visitor: Visito
     await knowledge_base(ana)
     shared = await knowledge_base(ana, NAME, visibility="shared")
     page = await visitor.arrive(ana)
-    await expect(page.get_by_label("Your question")).to_be_focused()
+    await expect(page.get_by_role("button", name="Attach files")).to_be_visible()
     await page.evaluate(DROP, INVOICE)
     await expect(_attached(page)).to_contain_text("dropped.md")
     await expect(_attached(page)).to_contain_text("Has been read")
@@ -218,3 +219,76 @@ async def test_on_a_phone_by_keyboard(site: Running, visitor: Visitor) -> None:
     await page.keyboard.press("Enter")
     await expect(_attached(page)).to_have_count(0)
     await expect(page.get_by_label("Your question")).to_be_focused()
+
+
+async def test_removed_in_one_of_two_tabs(site: Running, visitor: Visitor) -> None:
+    """The conversation in the other tab keeps the file, as does one whose answers quote it."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await _attach(page, _file("invoice-77.md", INVOICE))
+    await expect(_attached(page)).to_contain_text("Has been read")
+    other = await visitor.new_tab()
+    await other.goto(f"{site.url}/app/")
+    await _attach(other, _file("invoice-77.md", INVOICE))
+    await expect(_attached(other)).to_contain_text("Has been read")
+    await page.get_by_role("button", name="Remove invoice-77.md").click()
+    await expect(page.get_by_role("status").filter(has_text="Answers no longer use")).to_be_visible()
+    (invoice,) = (await _files_of(ana))[1]
+    assert len(invoice["metadata"]["tags"]) == 1
+
+    await other.get_by_label("Your question").fill(TOTAL)
+    await other.keyboard.press("Enter")
+    await expect(other.locator(".turn")).to_contain_text("268 EUR")
+    await other.get_by_role("button", name="Remove invoice-77.md").click()
+    await expect(other.get_by_role("status").filter(has_text="Answers no longer use")).to_be_visible()
+    async with other.expect_request(QUERY) as sent:
+        await other.get_by_role("button", name="Ask again").click()
+    assert "attachments" not in (await sent.value).post_data_json
+    await _attach(page, _file("invoice-77.md", INVOICE))
+    await expect(_attached(page)).to_contain_text("Has been read")
+    await page.get_by_role("button", name="Remove invoice-77.md").click()
+    await expect(page.get_by_role("status").filter(has_text="Answers no longer use").last).to_be_visible()
+    assert len((await _files_of(ana))[1]) == 1
+    await other.close()
+
+
+async def test_removed_before_it_has_been_read(site: Running, visitor: Visitor, gate: GatedModel) -> None:
+    """A question that waits for it stays in its box; nothing of the file is left, wherever it was removed."""
+    gate.stop()
+    ana = await site.user()
+    await knowledge_base(ana)
+    body = {"name": NAME, "embedding_model": GATED, "chunk_size": 100, "chunk_overlap": 0}
+    base = (await ana.post(BASES, json=body)).json()["id"]
+    page = await visitor.arrive(ana)
+    waiting = page.get_by_role("status").filter(has_text="Your question waits")
+    for is_here in (True, False):
+        await _attach(page, _file("short.md", INVOICE))
+        await expect(_attached(page)).to_contain_text("Reading …")
+        await visitor.ask(TOTAL)
+        await expect(waiting).to_be_visible()
+        if is_here:
+            await page.get_by_role("button", name="Remove short.md").click()
+        else:
+            (document,) = (await ana.get(f"{BASES}/{base}/documents")).json()["items"]
+            await ana.delete(f"{BASES}/{base}/documents/{document['document_id']}")
+        await expect(_attached(page)).to_have_count(0)
+        await expect(page.get_by_label("Your question")).to_have_value(TOTAL)
+        await expect(page.locator(".turn")).to_have_count(0)
+        gate.stop()
+
+    sending = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await sending.wait()
+        await route.continue_()
+
+    await page.route("**/upload", hold)
+    await _attach(page, _file("short.md", INVOICE))
+    await expect(_attached(page)).to_contain_text("Sending …")
+    await page.get_by_role("button", name="Remove short.md").click()
+    async with page.expect_response(lambda response: response.request.method == "DELETE"):
+        sending.set()
+    await expect(_attached(page)).to_have_count(0)
+    assert (await ana.get(f"{BASES}/{base}/documents")).json()["items"] == []
+    gate.stop()

@@ -8,7 +8,7 @@ import { Button, Spinner } from "../../parts/basics.js";
 import { Icon } from "../../parts/icons.js";
 import { say, sayError } from "../../parts/layers.js";
 import { anyFailed, attach, attachments, beingRead, detach, isPartlyRead, lookAgain, onlyAttachments, showAttachments, stateOf, unread } from "./attachments.js";
-import { current, kept } from "./conversation.js";
+import { answering, current, kept } from "./conversation.js";
 
 const PAUSE = 1500;
 
@@ -49,9 +49,10 @@ export function useAttachments(send) {
   };
   useEffect(() => {
     if (!isWaiting) return;
-    if (anyFailed.value) setWaiting(false);
-    else if (!unread.value) ask();
-  }, [isWaiting, unread.value, anyFailed.value]);
+    // Without its only file, it would be another question.
+    if (anyFailed.value || !attachments.value.length) setWaiting(false);
+    else if (!unread.value && !answering.value) ask();
+  }, [isWaiting, unread.value, anyFailed.value, answering.value]);
   return [isWaiting, ask, () => setWaiting(false)];
 }
 

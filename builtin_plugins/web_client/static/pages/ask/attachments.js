@@ -17,6 +17,9 @@ const MOST = 20;
 /** Where this browser keeps which knowledge base takes them, whatever it is called by now. */
 const KEPT = "platform.attachments";
 
+/** The tag of a file that is attached no more, but that answers may quote. */
+const IN_ANSWERS = "in-answers";
+
 /** {key, name, base, document, error}; without a document, a file is being sent, or was refused. */
 export const attachments = signal([]);
 
@@ -56,7 +59,15 @@ export const anyFailed = computed(() => anyIs("failed"));
 /** The fields of a question that ask them. */
 export function attachedFields() {
   const ids = attachments.value.filter((item) => stateOf(item) !== "failed" && item.document).map((item) => item.document.document_id);
-  return ids.length ? { attachments: ids, only_attachments: onlyAttachments.value } : {};
+  return ids.length ? { attachments: ids, only_attachments: onlyAttachments.value } : { attachments: undefined, only_attachments: undefined };
+}
+
+/** The same for a question that is asked again: those of its files that are still attached. A stored one doesn't say which. */
+export function attachedFieldsOf({ stored, settings }) {
+  const fields = attachedFields();
+  if (stored) return fields;
+  const ids = settings.attachments?.filter((id) => fields.attachments?.includes(id)) ?? [];
+  return ids.length ? { attachments: ids } : { attachments: undefined, only_attachments: undefined };
 }
 
 const tagOf = (conversation) => `conversation:${conversation}`;
@@ -89,15 +100,18 @@ export async function lookAgain() {
   const conversation = owner;
   const base = attachments.value.find((item) => item.base)?.base ?? (await filesBase(abort))?.id;
   if (!base) return;
+  const before = new Set(attachments.value.filter((item) => item.base === base).map((item) => item.document.document_id));
   const filter = JSON.stringify({ type: "eq", key: "tags", value: tagOf(conversation) });
   const { items } = await api.documents({ kb_id: base, query: { filter, limit: MOST }, signal: abort });
   if (conversation !== owner) return;
   const known = new Set(attachments.value.map((item) => item.document?.document_id));
   const fresh = new Map(items.map((document) => [document.document_id, document]));
+  // Others have been removed meanwhile, in another tab or under Documents.
+  const left = attachments.value.filter(({ document }) => fresh.has(document?.document_id) || !before.has(document?.document_id));
   attachments.value = [
-    ...attachments.value.map((item) => (fresh.has(item.document?.document_id) ? { ...item, document: fresh.get(item.document.document_id) } : item)),
+    ...left.map((item) => (fresh.has(item.document?.document_id) ? { ...item, document: fresh.get(item.document.document_id) } : item)),
     ...items.filter((document) => !known.has(document.document_id)).map((document) => ({ key: document.document_id, name: document.filename, base, document })),
-  ];
+  ].slice(0, MOST);
 }
 
 /** Attach files to the conversation on screen, which begins with them if there is none. */
@@ -121,7 +135,10 @@ async function send(key, file, base, conversation, abort) {
     if (!file.size) throw new Error(t("The file is empty."));
     const { id } = await base;
     const document = await upload(id, file, tagOf(conversation), abort);
+    if (conversation !== owner) return;
     const others = attachments.value.filter((item) => item.key !== key);
+    // It was removed while it was sent.
+    if (others.length === attachments.value.length) return await detach({ key, base: id, document });
     // The same bytes are one document, whatever they are called.
     if (others.some((item) => item.document?.document_id === document.document_id)) attachments.value = others;
     else change(key, { base: id, document });
@@ -151,8 +168,10 @@ export async function detach({ key, base, document }) {
   if (!attachments.value.length) onlyAttachments.value = true;
   if (!document) return;
   const place = { kb_id: base, document_id: document.document_id };
-  const others = tagsOf(document).filter((tag) => tag !== tagOf(owner));
-  if (!others.length && (!turns.value.length || document.status === "failed")) return api.deleteDocument(place);
-  await api.changeDocumentMetadata({ ...place, body: { tags: others.length ? others : null } });
+  const [mine, isAsked] = [tagOf(owner), turns.value.length > 0 && document.status !== "failed"];
+  // It may have been attached to other conversations since it was loaded.
+  const others = tagsOf(await api.document(place)).filter((tag) => tag !== mine);
+  if (!others.length && !isAsked) return api.deleteDocument(place);
+  await api.changeDocumentMetadata({ ...place, body: { tags: isAsked ? [...new Set([...others, IN_ANSWERS])] : others } });
   say(t("Answers no longer use “{name}”. It stays in “Files from questions”.", { name: document.filename }));
 }

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icons.js";
 import { Markdown } from "../../parts/markdown.js";
 import { say } from "../../parts/layers.js";
 import { methodTitle } from "../../parts/methods.js";
-import { attachedFields } from "./attachments.js";
+import { attachedFieldsOf } from "./attachments.js";
 import { Citation } from "./citation.js";
 import { askAgain, answering } from "./conversation.js";
 import { ModelOffer } from "./models.js";
@@ -34,7 +34,7 @@ export function Turn({ turn, onShow, isFirst }) {
       ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Written} turn=${turn} cite=${cite} isFirst=${isFirst} />`}
       ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that were deleted or that you can’t see.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
-      <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
+      <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn, attachedFieldsOf(turn))} />
       ${turn.state === "done" && !refused && html`<${Sources} turn=${turn} onShow=${show} />`}
       ${["done", "stopped"].includes(turn.state) && html`<${Actions} turn=${turn} />`}
     </div>
@@ -136,6 +136,6 @@ function Actions({ turn }) {
     <${Button} kind="quiet" small icon="copy" aria-label=${t("Copy the answer")} onClick=${copy} />
     <${Speaker} text=${turn.text} />
     <${Thumbs} turn=${turn} />
-    <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn, turn.stored ? attachedFields() : {})} />
+    <${Button} kind="quiet" small icon="retry" aria-label=${t("Ask again")} disabled=${answering.value} onClick=${() => askAgain(turn, attachedFieldsOf(turn))} />
   </div>`;
 }
