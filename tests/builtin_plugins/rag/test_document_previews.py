@@ -78,3 +78,4 @@ async def test_who_does_not_read_a_page_gets_no_other(running: Running, ann: Act
             assert (await ben.get(f"{other}/preview")).status == 200
         assert not waiting.done()
     assert (await waiting).status == 200
+    assert (await ann.delete(path)).status == 200  # the next test that runs all jobs would embed all of it
