@@ -2,7 +2,7 @@
 
 Two sets with 28 questions each: policies as Word and PDF, minutes, a receipt, a scan, a picture, CSV, XLSX,
 mails, a saved web page, notes, all made here; two more, of 32 and 28, in `ordinary_papers`. Rules for answers
-were chosen on the first and the third; the second and the fourth were held out.
+were chosen on the first and the third; some were mended after misses in the second and the fourth.
 
 An answer is `right` if what was asked for is quoted, or is in a marked sentence of the first three passages;
 `half` if only a part of it is; `refused` if nothing answers it; `wrongly refused`; `useless` if what is shown
