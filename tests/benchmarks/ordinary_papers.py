@@ -54,7 +54,7 @@ Vitamin C               12.40
 Plasters                 4.50
 TOTAL                   24.80
 
-Card: XXXX XXXX XXXX 6032
+Card: xxxx xxxx xxxx 6032
 Returns with this receipt until 14.02.2026
 """
 _DRILL = """HARDWARE BARN
@@ -186,7 +186,7 @@ Diesel fuel  41.2 l
 Price/l      1.689
 TOTAL EUR    69.59
 VISA DEBIT
-XXXXXXXXXXXX9921
+xxxxxxxxxxxx9921
 """
 _FACTURE = """Garage Dupont
 

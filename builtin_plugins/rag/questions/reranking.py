@@ -31,8 +31,8 @@ async def reranked(inquiry: Inquiry, retrieved: RetrievedPassages, pool: int) ->
     inquiry.trace.details["reranker"] = "cross_encoder"
     return replace(
         retrieved,
-        passages=_best(retrieved.passages, within(scores), len(scores)),
-        first=_best(retrieved.passages, within(scores[:pool]), DEPTH),
+        passages=_best(retrieved.passages, within(scores)),
+        first=_best(retrieved.passages, within(scores[:pool]))[:DEPTH],
     )
 
 
@@ -49,7 +49,7 @@ async def _scored(inquiry: Inquiry, items: Sequence[Passage]) -> list[float] | N
         return None
 
 
-def _best(items: Sequence[Passage], scores: Sequence[float], most: int) -> list[Passage]:
-    """The `most` items with the highest scores; `scores` may cover only the first items."""
-    order = sorted(range(len(scores)), key=lambda at: -round(scores[at], 6))[:most]
+def _best(items: Sequence[Passage], scores: Sequence[float]) -> list[Passage]:
+    """The items that have scores, the highest first; `scores` may cover only the first items."""
+    order = sorted(range(len(scores)), key=lambda at: -round(scores[at], 6))
     return [items[at].scored(scores[at], rerank=round(scores[at], 6)) for at in order]

@@ -17,7 +17,7 @@ const MOST = 20;
 /** Where this browser keeps which knowledge base takes them, whatever it is called by now. */
 const KEPT = "platform.attachments";
 
-/** The tag of a file that is attached no more, but that answers may quote. */
+/** The tag of a file that is no longer attached but may be quoted in answers. */
 const IN_ANSWERS = "in-answers";
 
 /** {key, name, base, document, error}; without a document, a file is being sent, or was refused. */
@@ -162,7 +162,7 @@ function change(key, what) {
   attachments.value = attachments.value.map((item) => (item.key === key ? { ...item, ...what } : item));
 }
 
-/** Ask it no more. One that no answer can have quoted is deleted; otherwise it stays in its knowledge base. */
+/** Take it off the conversation. It is deleted unless an answer may quote it; then it stays in its knowledge base. */
 export async function detach({ key, base, document }) {
   attachments.value = attachments.value.filter((item) => item.key !== key);
   if (!attachments.value.length) onlyAttachments.value = true;
