@@ -56,9 +56,10 @@ class Asker:
             return dict(await answer.json())
 
 
-async def asker(session: aiohttp.ClientSession, texts: list[str]) -> Asker:
-    """A knowledge base with a document for each text, and a pipeline over it."""
-    async with session.post("/v1/rag/knowledge-bases", json={"name": "bench"}) as answer:
+async def asker(session: aiohttp.ClientSession, texts: list[str], model: str | None = None) -> Asker:
+    """A knowledge base by that model or the default one, a document for each text, and a pipeline over it."""
+    named = {"name": "bench"} if model is None else {"name": "bench", "embedding_model": model}
+    async with session.post("/v1/rag/knowledge-bases", json=named) as answer:
         base = str((await answer.json())["id"])
     await upload_all(session, base, texts)
     await settled(session, base)
@@ -86,10 +87,10 @@ async def asking(folder: Path, passages: int) -> list[Row]:
             size = f"{len(paragraphs) + len(others):,} passages"
             for (what, (p50, p99)), call in zip(_BUDGETS.items(), (asked.search, asked.answer), strict=True):
                 await call(cases[0].question)
-                took = [await _milliseconds(call, case.question) for case in cases]
+                took = [await milliseconds(call, case.question) for case in cases]
                 rows += [_within(f"{what}, {size}, p{n}", np.percentile(took, n), most)
                          for n, most in ((50, p50), (99, p99))]  # fmt: skip
-            right, seconds = await _crowd(asked, cases)
+            right, seconds = await crowd(asked, cases)
     rate = len(cases) / seconds
     return [
         *rows,
@@ -99,7 +100,7 @@ async def asking(folder: Path, passages: int) -> list[Row]:
     ]  # fmt: skip
 
 
-async def _milliseconds(call: Callable[[str], Awaitable[Any]], question: str) -> float:
+async def milliseconds(call: Callable[[str], Awaitable[Any]], question: str) -> float:
     started = time.perf_counter()
     await call(question)
     return 1000 * (time.perf_counter() - started)
@@ -109,7 +110,7 @@ def _within(what: str, figure: float, most: float) -> Row:
     return Row("B21", what, f"{figure:.1f} ms", f"<= {most} ms", bool(figure <= most))
 
 
-async def _crowd(asked: Asker, cases: list[Case]) -> tuple[int, float]:
+async def crowd(asked: Asker, cases: list[Case]) -> tuple[int, float]:
     """How many answers to several clients at once are right, and the seconds that all took."""
     waiting, right = iter(cases), 0
 

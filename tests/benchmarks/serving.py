@@ -54,8 +54,9 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def platform(
-    home: Path, *arguments: str, env: Mapping[str, str] | None = None
+    home: Path, *arguments: str, env: Mapping[str, str] | None = None, checkout: Path | None = None
 ) -> AsyncIterator[Served]:
+    """This checkout's platform, or that of another one, which has its own `.venv`."""
     port = free_port()
     environment = {
         **os.environ,
@@ -69,8 +70,9 @@ async def platform(
     }
     # pip compiles what it installs: a start that compiled every module again would be no second start.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-m", "cli", "serve", "--port", str(port), *arguments]
-    async with process_of(command, environment, port, "/health") as served:
+    python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
+    command = [python, "-m", "cli", "serve", "--port", str(port), *arguments]
+    async with process_of(command, environment, port, "/health", folder=checkout) as served:
         yield served
 
 
@@ -99,12 +101,12 @@ async def fastapi(database_url: str, jwt_secret: str, program: str = "fastapi_ap
 
 @asynccontextmanager
 async def process_of(
-    command: list[str], environment: dict[str, str], port: int, ready: str
+    command: list[str], environment: dict[str, str], port: int, ready: str, folder: Path | None = None
 ) -> AsyncIterator[Served]:
-    """Any server in its own process, once a GET of `ready` answers 200."""
+    """Any server in its own process, started in `folder`, once a GET of `ready` answers 200."""
     started = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
-        *command, env=environment, stdout=asyncio.subprocess.DEVNULL
+        *command, env=environment, stdout=asyncio.subprocess.DEVNULL, cwd=folder
     )
     try:
         await _wait(f"http://127.0.0.1:{port}{ready}", process)
