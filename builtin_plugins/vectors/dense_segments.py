@@ -16,11 +16,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from builtin_plugins.vectors.dense import FEW, limited_faiss
 from builtin_plugins.vectors.fusion import Labels, Ranking
+from builtin_plugins.vectors.selections import OfSelections
 from kernel.sdk import sync
 
 if TYPE_CHECKING:
@@ -31,6 +33,18 @@ COMPARED = 20_000
 """With a filter, an approximate index compares at least so many of the vectors that it leaves, or all."""
 
 _VECTORS, _LABELS, _ORDER, _GONE = ".faiss", ".labels.npy", ".order.npy", ".gone.npy"
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Which of a segment's vectors a filter leaves: a bit for each, 0.1 MB of a million.
+
+    `numbers` int64 [nlist]: how many are in each list of an approximate index.
+    """
+
+    count: int
+    selector: Any
+    numbers: Labels | None
 
 
 class VectorSegment:
@@ -50,6 +64,7 @@ class VectorSegment:
         self._order: Labels = np.load(folder / (name + _ORDER), mmap_mode="r")
         self._ascending = bool((self._labels[1:] > self._labels[:-1]).all())
         self._lists: npt.NDArray[np.int32] | None = None
+        self._selections = OfSelections(self._selection)
         self.size = len(self._labels)
         if (self._index.d, self._index.ntotal, len(self._order)) != (dimension, self.size, self.size):
             raise ValueError(f"the files of {folder / name} don't belong together")
@@ -67,18 +82,26 @@ class VectorSegment:
         places = np.unique(self._places(labels))
         self._present[places] = False
         self.count -= len(places)
+        if len(places):
+            self._selections.clear()
         return len(places)
 
     def search(self, vector: np.ndarray, k: int, among: Labels | None) -> Ranking:
-        """The `k` nearest to `vector` float32 [1, dimension], among labels when given."""
-        places = None if among is None else self._places(among)
-        if not self.count or (places is not None and not len(places)):
+        """The `k` nearest to `vector` float32 [1, dimension], among labels when given.
+
+        A filter's labels, the same array again, are looked up only once.
+        """
+        selection = None
+        if among is not None:
+            selection = (self._selections.get if len(among) > FEW else self._selection)(among)
+        if not self.count or (selection is not None and not selection.count):
             return Ranking.empty()
         most = min(k, self.size)
-        if places is not None and self.approximate:
-            scores, nearest = self._search_lists(vector, most, places)
+        if selection is not None and selection.numbers is not None:
+            scores, nearest = self._search_lists(vector, most, selection.selector, selection.numbers)
         else:
-            scores, nearest = self._index.search(vector, most, params=self._parameters(places))
+            selector = self._selector_of_present() if selection is None else selection.selector
+            scores, nearest = self._index.search(vector, most, params=self._parameters(selector))
         is_hit = nearest[0] >= 0
         return Ranking(self._labels[nearest[0][is_hit]], scores[0][is_hit])
 
@@ -113,17 +136,32 @@ class VectorSegment:
         present_places: Labels = places[(self._labels[places] == labels) & self._present[places]]
         return present_places
 
-    def _search_lists(self, vector: np.ndarray, k: int, places: Labels) -> tuple[Any, Any]:
-        """Search those lists that have any of `places`, the nearest first, until enough are compared."""
+    def _selection(self, labels: Labels) -> _Selection:
+        import numpy as np
+
+        faiss, places = limited_faiss(), self._places(labels)
+        if len(places) <= FEW:
+            selector = faiss.IDSelectorBatch(places)
+        else:
+            marks = np.zeros(self.size, dtype=bool)
+            marks[places] = True
+            selector = _bitmap(marks)
+        numbers = None
+        if self.approximate:
+            numbers = np.bincount(self._lists_of(places), minlength=self._index.nlist)
+        return _Selection(len(places), selector, numbers)
+
+    def _search_lists(self, vector: np.ndarray, k: int, selector: Any, numbers: Labels) -> tuple[Any, Any]:
+        """Search the lists that have any of the selection, the nearest first, until enough was compared."""
         import numpy as np
 
         faiss, index = limited_faiss(), self._index
         near, lists = index.quantizer.search(vector, index.nlist)
-        numbers = np.bincount(self._lists_of(places), minlength=index.nlist)[lists[0]]
-        before = np.cumsum(numbers) - numbers
+        in_order = numbers[lists[0]]
+        before = np.cumsum(in_order) - in_order
         is_searched = (before < COMPARED) | (np.arange(index.nlist) < index.nprobe)
-        read = np.flatnonzero(is_searched & (numbers > 0))
-        parameters = faiss.SearchParametersIVF(sel=self._selector(faiss, places), nprobe=len(read))
+        read = np.flatnonzero(is_searched & (in_order > 0))
+        parameters = faiss.SearchParametersIVF(sel=selector, nprobe=len(read))
         scores, nearest = np.empty((1, k), np.float32), np.empty((1, k), np.int64)
         probes = np.ascontiguousarray(lists[:, read]), np.ascontiguousarray(near[:, read])
         pointers = [faiss.swig_ptr(one) for one in (vector, *probes, scores, nearest)]
@@ -144,25 +182,20 @@ class VectorSegment:
             self._lists = lists
         return self._lists[places]
 
-    def _parameters(self, places: Labels | None) -> Any:
+    def _parameters(self, selector: Any) -> Any:
         faiss = limited_faiss()
-        selector = self._selector(faiss, places)
         if self.approximate:
             return faiss.SearchParametersIVF(sel=selector, nprobe=self._index.nprobe)
         return None if selector is None else faiss.SearchParameters(sel=selector)
 
-    def _selector(self, faiss: Any, places: Labels | None) -> Any:
-        import numpy as np
+    def _selector_of_present(self) -> Any:
+        return None if self.count == self.size else _bitmap(self._present)
 
-        if places is not None and len(places) <= FEW:
-            return faiss.IDSelectorBatch(places)
-        if places is None and self.count == self.size:
-            return None
-        marks = self._present
-        if places is not None:
-            marks = np.zeros(self.size, dtype=bool)
-            marks[places] = True
-        return faiss.IDSelectorBitmap(np.packbits(marks, bitorder="little"))
+
+def _bitmap(marks: npt.NDArray[np.bool_]) -> Any:
+    import numpy as np
+
+    return limited_faiss().IDSelectorBitmap(np.packbits(marks, bitorder="little"))
 
 
 def write_segment(folder: Path, name: str, labels: Labels, write: Callable[[IO[bytes]], None]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from builtin_plugins.vectors.protocol import GroupQuery
 
 _FEWEST_DEAD = 1000
-_MOST_KEPT = 4_000_000  # labels, of 8 bytes
-_MOST_QUERIES = 1000
 
 
 class GroupIndex:
@@ -132,33 +129,3 @@ def group_names(session: Session, query: GroupQuery) -> list[str]:
     names_json = session.scalar(select(_Collected(column)))
     names: list[str] = json.loads(names_json or "[]")
     return names
-
-
-class KeptSelections:
-    """The labels that filters left, for searches with the same filter. May be used from any thread."""
-
-    def __init__(self, most: int = _MOST_KEPT) -> None:
-        """`most` is how many labels are kept in all; the least recently used are dropped first."""
-        self._guard = threading.Lock()
-        self._entries: OrderedDict[tuple[int, str], tuple[tuple[int, int], Labels]] = OrderedDict()
-        self._most = most
-        self._count = 0
-
-    def get(self, collection_id: int, key: str, state: tuple[int, int]) -> Labels | None:
-        """What a query found in a state of the collection and of what the query reads; None if unknown."""
-        with self._guard:
-            entry = self._entries.get((collection_id, key))
-            if entry is None or entry[0] != state:
-                return None
-            self._entries.move_to_end((collection_id, key))
-            return entry[1]
-
-    def put(self, collection_id: int, key: str, state: tuple[int, int], labels: Labels) -> None:
-        """Keep what a query found in this state."""
-        with self._guard:
-            before = self._entries.pop((collection_id, key), None)
-            self._count += len(labels) - (0 if before is None else len(before[1]))
-            self._entries[collection_id, key] = (state, labels)
-            while self._count > self._most or len(self._entries) > _MOST_QUERIES:
-                _, (_, dropped) = self._entries.popitem(last=False)
-                self._count -= len(dropped)

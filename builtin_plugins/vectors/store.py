@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, fuse, hybrid, weight_for
-from builtin_plugins.vectors.groups import KeptSelections, group_names
+from builtin_plugins.vectors.groups import group_names
 from builtin_plugins.vectors.index_folders import KEEP, IndexFolders
 from builtin_plugins.vectors.index_saving import FORM
 from builtin_plugins.vectors.index_tidying import IndexTidying
@@ -53,6 +53,7 @@ from builtin_plugins.vectors.protocol import (
     WordQuery,
 )
 from builtin_plugins.vectors.purging import purge, set_aside
+from builtin_plugins.vectors.selections import KeptSelections
 from builtin_plugins.vectors.upkeep import Upkeep
 from kernel.sdk import Database, Unit, in_abandonable_thread, lasting, off_the_loop
 from kernel.sdk.storage import insert_new

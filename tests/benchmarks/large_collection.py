@@ -7,7 +7,8 @@ With `--keep FOLDER`, what was filled stays there, and is used again.
 
 The vectors are synthetic: groups of near ones, as of texts about the same thing. The words are those of the
 guides in docs/, in their order, with some rare ones among them. Ten passages make a document; a filter leaves
-every tenth document.
+every tenth document. It is a query, as those of knowledge bases are; `shared` is one by permissions, whose
+scores tell nothing of other documents. `new filter` has another key each time.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from sqlalchemy import Integer, String, column, insert, literal, select, table, text
+from sqlalchemy.orm import Session
 
-from builtin_plugins.vectors.api import IndexFolders, Point, Query, SqlVectorStore
+from builtin_plugins.vectors.api import GroupQuery, IndexFolders, Point, Query, SqlVectorStore
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
 from kernel.settings.loading import KernelSettings
@@ -72,6 +75,12 @@ def texts_of(chance: np.random.Generator, words: np.ndarray, count: int) -> Iter
 
 def document(number: int) -> str:
     return f"{number:036d}"
+
+
+async def with_documents(home: Path, size: int) -> None:
+    database = database_in(home)
+    await database.write(lambda unit: write_documents(unit.session, size))
+    await database.close()
 
 
 async def opened(home: Path, milvus: str | None) -> tuple[Database, SqlVectorStore]:
@@ -143,14 +152,26 @@ def memory(kind: str) -> float:
     return sum(int(one.split()[1]) for one in lines if one.startswith(f"{kind}:")) / 1000
 
 
-def every_tenth(size: int) -> list[str]:
-    return [document(number) for number in range(0, size // PER_DOCUMENT, 10)]
+_TENTH = table("bench_document", column("id", String), column("number", Integer))
+
+
+def every_tenth(key: str = "tenth", *, isolated: bool = False) -> GroupQuery:
+    names = select(_TENTH.c.id).where(_TENTH.c.number % 10 == 0)
+    return GroupQuery(names, key, select(literal(1)), isolated=isolated)
+
+
+def write_documents(session: Session, size: int) -> None:
+    """The table that the filter asks."""
+    session.execute(text("CREATE TABLE IF NOT EXISTS bench_document (id TEXT PRIMARY KEY, number INTEGER)"))
+    session.execute(text("DELETE FROM bench_document"))
+    rows = [{"id": document(number), "number": number} for number in range(size // PER_DOCUMENT)]
+    session.execute(insert(_TENTH), rows)
 
 
 async def search_first(home: Path, size: int, milvus: str | None) -> dict[str, float]:
     """Search among a tenth of the documents, as the first search after a start."""
-    chance, groups = np.random.default_rng(2), every_tenth(size)
-    question = Query(vectors_of(chance, 1)[0], K, text="release", groups=groups)
+    chance = np.random.default_rng(2)
+    question = Query(vectors_of(chance, 1)[0], K, text="release", groups=every_tenth())
     began = time.perf_counter()
     database, store = await opened(home, milvus)
     await store.search("c", question)
@@ -163,28 +184,33 @@ async def search_first(home: Path, size: int, milvus: str | None) -> dict[str, f
 async def search(home: Path, size: int, milvus: str | None) -> dict[str, float]:
     chance, words = np.random.default_rng(2), prose()
     questions = vectors_of(chance, TRIES)
-    names = every_tenth(size)
     figures: dict[str, float] = {}
     began = time.perf_counter()
     database, store = await opened(home, milvus)
     await store.search("c", Query(questions[0], K, text="release"))
     figures["first"] = time.perf_counter() - began
-    for kind, groups, step in (("all", None, 1), ("filtered", names, 10)):
+    kinds: Sequence[tuple[str, Callable[[int], GroupQuery | None], int]] = (
+        ("all", lambda _number: None, 1),
+        ("filtered", lambda _number: every_tenth(), 10),
+        ("shared", lambda _number: every_tenth("shared", isolated=True), 10),
+        ("new filter", lambda number: every_tenth(f"{number}"), 10),
+    )
+    for kind, groups, step in kinds:
         asked = [" ".join(words[at : at + 6]) for at in chance.integers(0, len(words) - 6, TRIES)]
-        for text in (False, True):
+        for with_words in (False, True):
             seconds, processor, found = [], [], []
-            for question, phrase in zip(questions, asked, strict=True):
-                query = Query(question, K, text=phrase if text else None, groups=groups)
+            for number, (question, phrase) in enumerate(zip(questions, asked, strict=True)):
+                query = Query(question, K, text=phrase if with_words else None, groups=groups(number))
                 began, used = time.perf_counter(), time.process_time()
                 hits = await store.search("c", query)
                 seconds.append(time.perf_counter() - began)
                 processor.append(time.process_time() - used)
                 found.append({hit.point.id for hit in hits})
-            leg = f"{kind}, {'words and vectors' if text else 'vectors'}"
+            leg = f"{kind}, {'words and vectors' if with_words else 'vectors'}"
             figures[f"{leg}, p50"] = float(np.quantile(seconds[5:], 0.5)) * 1000
             figures[f"{leg}, p99"] = float(np.quantile(seconds[5:], 0.99)) * 1000
             figures[f"{leg}, processor"] = float(np.quantile(processor[5:], 0.5)) * 1000
-            if not text:
+            if not with_words:
                 wanted = exact(home, questions, step)
                 shares = [len(one & other) / K for one, other in zip(found, wanted, strict=True)]
                 figures[f"{leg}, recall"] = float(np.mean(shares))
@@ -208,6 +234,7 @@ def measure(home: Path, size: int, milvus: str | None) -> dict[str, float]:
         copy_sqlite(home, ("vectors",))
         in_new_process("--fill", home, size, milvus)
         filled.touch()
+    asyncio.run(with_documents(home, size))
     figures = in_new_process("--search", home, size, milvus) | in_new_process("--first", home, size, milvus)
     files = [file for file in (home / "vectors").rglob("*") if file.is_file()]
     figures["index files, MB"] = sum(file.stat().st_size for file in files) / 1e6

@@ -71,6 +71,19 @@ def test_files_say_what_memory_says(tmp_path: Path, seed: int) -> None:
         assert index.count == plain.count
 
 
+@pytest.mark.parametrize("approximate", [False, True])
+def test_a_filter_that_is_asked_again_leaves_what_is_there_now(tmp_path: Path, approximate: bool) -> None:
+    index = loaded(tmp_path / "0", 3000)
+    assert not approximate or index.build_approximate()
+    among, question = np.arange(500), unit_vectors(1, 6)[0]
+    assert len(index.search(question, 3000, among).labels) == 500
+    index.remove([7])
+    index.add([3000], unit_vectors(1, 7))
+    assert set(index.search(question, 3000, among).labels.tolist()) == set(range(500)) - {7}
+    among = np.arange(2500, 3001)  # another array, perhaps at the address of the first
+    assert set(index.search(question, 3000, among).labels.tolist()) == set(range(2500, 3001))
+
+
 def test_files_know_what_was_deleted_and_is_still_in_them(tmp_path: Path) -> None:
     index = loaded(tmp_path / "0", 100)
     index.add([500], unit_vectors(1, 1))

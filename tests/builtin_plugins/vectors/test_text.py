@@ -166,3 +166,19 @@ def test_searches_run_while_the_index_changes() -> None:
         searches = [threads.submit(search) for _ in range(2)]
         threads.submit(change).result()
         assert all(each.result() for each in searches)
+
+
+def test_scores_among_some_texts_follow_what_these_texts_say_now() -> None:
+    """Also those of a common word, whose number among them is remembered."""
+    texts = ["pump"] * 1500 + ["valve"] * 500
+    among = np.arange(1400, 2000)
+
+    def scores(index: TextIndex) -> list[tuple[int, float]]:
+        ranking = index.bound_search("pump valve", among)(600, among)
+        return sorted(zip(ranking.labels.tolist(), ranking.scores.tolist(), strict=True))
+
+    changed = indexed(*texts)
+    assert scores(changed) == scores(changed)
+    changed.add(np.arange(1500, 1700), ["pump"] * 200)
+    texts[1500:1700] = ["pump"] * 200
+    assert scores(changed) == scores(indexed(*texts))
