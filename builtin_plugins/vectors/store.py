@@ -259,7 +259,11 @@ class SqlVectorStore:
             name = f"building the approximate index of {collection}"
             self._upkeep.begin(name, lambda: self._approximate(collection, record))
         for kind, index in followers.items():
-            if index.wants_renewal:
+            if kind == GROUPS and index.index is None and self.indexes(record).filed:
+                # The first search with a filter would wait: 9 s for a million points.
+                name = f"loading the {kind} index of {collection}"
+                self._upkeep.begin(name, partial(self._load_early, collection, record, kind))
+            elif index.wants_renewal:
                 name = f"rebuilding the {kind} index of {collection}"
                 self._upkeep.begin(name, partial(self.renew, collection, kind))
             elif index.wants_saving:
@@ -298,6 +302,13 @@ class SqlVectorStore:
             fresh = self.indexes(record).fresh(kind)
             await fresh.load(self._database, record)
             await self._replace(collection, record, kind, fresh)
+
+    async def _load_early(self, collection: str, record: CollectionRecord, kind: str) -> None:
+        """Load an index before a search needs it, and save it if nobody has."""
+        await self.reopen(collection, kind)
+        index = self.indexes(record).followers[kind]
+        if index.wants_saving:
+            await self._save(collection, record, kind, index)
 
     async def _replace(
         self, collection: str, record: CollectionRecord, kind: str, fresh: Follower[Any]

@@ -102,6 +102,18 @@ def vectors_beside(saved: Path) -> Path:
     return folder
 
 
+async def test_groups_are_saved_before_a_search_needs_them(
+    database: Database, home: Path, saved: Path
+) -> None:
+    (folder,) = saved.parent.glob("groups-*")
+    store = opened(database, home)
+    hits = await store.search("c", Query(VECTOR, 10, groups=["secret"]))
+    assert {hit.point.group for hit in hits} == {"secret"} and len(hits) == 3
+    await store.settled()
+    assert list(saved.parent.glob("groups-*")) == [folder]
+    await store.close()
+
+
 async def test_a_restart_opens_what_was_saved_and_catches_up(
     database: Database, home: Path, saved: Path
 ) -> None:
@@ -257,14 +269,17 @@ async def test_deleted_words_leave_the_files_of_all_processes(
     assert [await asked(store, SECRET) for store in stores] == [[], []]
     folders = stores[0].folders
     assert folders is not None
-    assert holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 6
+    for store in stores:
+        await store.settled()
+    # Three indexes: the saved one, and that of each process.
+    assert holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 9
     for store, database in zip(stores, databases, strict=True):
         await IndexTidying(store, database, folders).tidy()
     assert not holds(home, SECRET) and folders.older_than(deleted_at, {1}, {1}) == 0
     for store in stores:
         assert len(await asked(store, "zebra", SIZE + 10)) == SIZE
         await store.close()
-    for kind in ("text", "dense"):
+    for kind in ("text", "dense", "groups"):
         assert len(list(saved.parent.glob(f"{kind}-*"))) == 1
 
 
