@@ -169,9 +169,9 @@ def test_searches_run_while_the_index_changes() -> None:
 
 
 def test_scores_among_some_texts_follow_what_these_texts_say_now() -> None:
-    """Also those of a common word, whose number among them is remembered."""
-    texts = ["pump"] * 1500 + ["valve"] * 500
-    among = np.arange(1400, 2000)
+    """Also those of a word that is so common that its texts are remembered."""
+    texts = ["pump"] * 11_000 + ["valve"] * 500
+    among = np.arange(10_900, 11_500)
 
     def scores(index: TextIndex) -> list[tuple[int, float]]:
         ranking = index.bound_search("pump valve", among)(600, among)
@@ -179,6 +179,18 @@ def test_scores_among_some_texts_follow_what_these_texts_say_now() -> None:
 
     changed = indexed(*texts)
     assert scores(changed) == scores(changed)
-    changed.add(np.arange(1500, 1700), ["pump"] * 200)
-    texts[1500:1700] = ["pump"] * 200
+    changed.add(np.arange(11_000, 11_200), ["pump"] * 200)
+    texts[11_000:11_200] = ["pump"] * 200
     assert scores(changed) == scores(indexed(*texts))
+
+
+def test_a_word_counts_among_some_texts_by_these_alone_however_many_others_have_it() -> None:
+    """However the texts with it are counted: few or many have it, few or many are searched."""
+    for others in (0, 300, 12_000):
+        for own in (20, 400):
+            texts = ["pump"] * others + ["pump valve", *["valve"] * (own - 1)]
+            among = np.arange(others, others + own)
+            ranking = indexed(*texts).bound_search("pump valve", among)(own, among)
+            alone = indexed(*texts[others:]).bound_search("pump valve", np.arange(own))(own, np.arange(own))
+            assert ranking.scores.tolist() == alone.scores.tolist()
+            assert ranking.labels[0] == others
