@@ -81,12 +81,17 @@ class IndexShelf(Generic[F]):
         """An empty index in a folder, and its time of building: all that was deleted before is gone from
         the rows. None for a small collection, or if there can't be a folder.
         """
-        size = await database.read(_size, record.id, record.version)
+        size = await database.read(number_of_points, record)
         if size < WORTH_SAVING:
             return None
         built_at = await database.write(_time_between_changes, record.id)
         index = await asyncio.to_thread(self._new, record.id, built_at)
         return None if index is None else (index, built_at)
+
+    def has(self, record: CollectionRecord) -> bool:
+        """Whether an index of this collection and software was saved."""
+        saved = self.folders.saved(record.id, self.kind)
+        return saved is not None and self._fits(saved.manifest, record)
 
     async def open(self, database: Database, record: CollectionRecord) -> OpenedIndex[F] | None:
         """What was saved, if it is whole and was saved from this database."""
@@ -196,9 +201,9 @@ def _time_between_changes(unit: Unit, collection: int) -> float:
     return time.time()
 
 
-def _size(session: Session, collection: int, version: int) -> int:
-    """How many points a collection has, counted only up to what matters."""
-    mine = (PointRecord.collection_id == collection) & (PointRecord.version <= version)
+def number_of_points(session: Session, record: CollectionRecord) -> int:
+    """How many points a collection has, counted only up to `WORTH_SAVING`."""
+    mine = (PointRecord.collection_id == record.id) & (PointRecord.version <= record.version)
     some = select(PointRecord.label).where(mine).limit(WORTH_SAVING).subquery()
     return int(session.scalar(select(func.count()).select_from(some)) or 0)
 

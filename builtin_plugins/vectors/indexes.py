@@ -186,6 +186,10 @@ class Follower(Generic[I]):
         self._unsaved = 0
         return True
 
+    async def is_saved(self, record: CollectionRecord) -> bool:
+        """Whether something was saved that this version of the software can open."""
+        return self._shelf is not None and await asyncio.to_thread(self._shelf.has, record)
+
     async def build(self, database: Database, record: CollectionRecord) -> None:
         """Load a new index in batches, so that nobody waits for it and it can be abandoned halfway.
 

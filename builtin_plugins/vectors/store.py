@@ -24,6 +24,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.vectors.dense import EXACT_UP_TO
 from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, fuse, hybrid, weight_for
 from builtin_plugins.vectors.groups import group_names
+from builtin_plugins.vectors.index_building import IndexBuilding
 from builtin_plugins.vectors.index_folders import KEEP, IndexFolders
 from builtin_plugins.vectors.index_saving import FORM
 from builtin_plugins.vectors.index_tidying import IndexTidying
@@ -86,7 +87,10 @@ class SqlVectorStore:
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
         self._has_dropped = False
-        self._tidying: asyncio.Task[None] | None = None
+        self._building = (
+            None if folders is None else IndexBuilding(database, folders, self.kinds, self._new_indexes)
+        )
+        self._lasting: list[asyncio.Task[None]] = []
 
     def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
@@ -109,6 +113,8 @@ class SqlVectorStore:
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
         collection_id, version = self._next_version(unit, collection)
+        if self._building is not None:
+            self._building.note_change(collection)
         mine = (PointRecord.collection_id == collection_id) & PointRecord.group_key.in_(groups)
         change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
         unit.session.execute(change)
@@ -385,7 +391,9 @@ class SqlVectorStore:
         self._begin_purge()
         if self.folders is not None:
             tidying = IndexTidying(self, self._database, self.folders)
-            self._tidying = lasting("tidying search indexes", tidying.run)
+            self._lasting.append(lasting("tidying search indexes", tidying.run))
+        if self._building is not None:
+            self._lasting.append(lasting("building search indexes", self._building.run))
 
     async def settled(self) -> None:
         """Wait until the background work is done."""
@@ -394,9 +402,9 @@ class SqlVectorStore:
     async def close(self) -> None:
         """End the background work; searches whose callers have left are finished first."""
         await asyncio.gather(*self._searches, return_exceptions=True)
-        if self._tidying is not None:
-            self._tidying.cancel()
-            await asyncio.gather(self._tidying, return_exceptions=True)
+        for task in self._lasting:
+            task.cancel()
+        await asyncio.gather(*self._lasting, return_exceptions=True)
         await self._upkeep.close()
         if self.folders is not None:
             await asyncio.to_thread(self.folders.close)
@@ -436,12 +444,14 @@ class SqlVectorStore:
         with self._guard:
             indexes = self._loaded.get(record.id)
             if indexes is None:
-                indexes = CollectionIndexes(record.dimension, self._exact_up_to, self.folders)
-                self._loaded[record.id] = indexes
+                indexes = self._loaded[record.id] = self._new_indexes(record)
                 if len(self._loaded) > _MOST_LOADED:
                     self._loaded.popitem(last=False)
             self._loaded.move_to_end(record.id)
             return indexes
+
+    def _new_indexes(self, record: CollectionRecord) -> CollectionIndexes:
+        return CollectionIndexes(record.dimension, self._exact_up_to, self.folders)
 
     def loaded(self) -> dict[int, CollectionIndexes]:
         """The indexes in this process, by collection."""
