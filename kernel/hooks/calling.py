@@ -173,13 +173,9 @@ class Hooks:
         arguments = _named(spec, args, kwargs)
         if isinstance(spec, Declaration):
             return self._declared(spec, arguments)
-        present = []
-        for implementation in self.implementations(spec):
-            if (answer := self._answer(implementation, spec, arguments)) is not None:
-                if isinstance(spec, FirstAnswerNow):
-                    return answer
-                present.append(answer)
-        return None if isinstance(spec, FirstAnswerNow) else present
+        answers = (self._answer(impl, spec, arguments) for impl in self.implementations(spec))
+        present = (answer for answer in answers if answer is not None)
+        return next(present, None) if isinstance(spec, FirstAnswerNow) else list(present)
 
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
         """Notify every plugin. Failures are reported as in `ask` and returned; they don't stop the others."""

@@ -57,12 +57,9 @@ class BodyClock:
 
 
 class Body(BaseModel):
-    """What clients send. A field that is unknown is refused (422), as another one was meant.
+    """What clients send. A field that is unknown is refused (422), as another one was meant."""
 
-    Its validator is built by the first request: those of all routes took a thirtieth of the start.
-    """
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+    model_config = ConfigDict(extra="forbid", defer_build=True)  # for all, it takes 35 ms of a start
 
 
 def example(**fields: Any) -> ConfigDict:

@@ -121,7 +121,7 @@ class JobRunner:
         except Cancelled:
             await self._cancel(record, job, progress.values())
         except JobMoved as moved:
-            await self.write(queue.move, record, moved.lane, moved.payload)
+            await self.write(queue.move, record, moved.lane, moved.payload, moved.first_turn)
         except JobFailed as error:
             await self._give_up(record, job, payload, str(error))
         except ANY_ERROR as error:  # boundary: a job may fail in any way

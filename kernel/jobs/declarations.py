@@ -32,11 +32,11 @@ class JobFailed(Exception):
 class JobMoved(Exception):
     """Raise it in a handler to continue in another lane, with another payload: for work that turns out to be
     larger than it looked. In the same lane, it gives the job's place back, to continue when it is its turn
-    again. It does not count as an attempt.
+    again; in another, it may wait for its `first_turn` there. It does not count as an attempt.
     """
 
-    def __init__(self, lane: Lane, payload: BaseModel) -> None:
-        self.lane = lane
+    def __init__(self, lane: Lane, payload: BaseModel, *, first_turn: bool = False) -> None:
+        self.lane, self.first_turn = lane, first_turn
         self.payload = payload
         super().__init__(lane)
 

@@ -149,10 +149,10 @@ def close(unit: Unit, record: JobRecord, status: Status, values: Mapping[str, An
     return note(unit, record, {**ended, "finished_at": shared_moment(unit.session), **values})
 
 
-def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
-    """Make a running job wait at the end of a lane; the attempt doesn't count."""
-    now = shared_now(unit.session)
-    values: dict[str, Any] = {"status": "queued", "lane": lane, "worker": None, "not_before": now}
+def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel, first_turn: bool) -> None:
+    """Make a running job wait at the end of a lane, or for its `first_turn`; the attempt doesn't count."""
+    since = None if first_turn else shared_now(unit.session)
+    values: dict[str, Any] = {"status": "queued", "lane": lane, "worker": None, "not_before": since}
     values |= {"payload": payload.model_dump(mode="json"), "attempts": JobRecord.attempts - 1, "message": ""}
     note(unit, record, values)
     unit.notify(QUEUED, lane)

@@ -56,6 +56,11 @@ class WordsPublisher:
         self._published = document.searchable_count
         self._next_look = 0.0
 
+    @property
+    def has_published(self) -> bool:
+        """Whether searches find anything of the document."""
+        return self._published > 0
+
     async def publish(
         self, chunks: Iterator[Chunk], payload_of_chunk: Callable[[Chunk], Mapping[str, Any]]
     ) -> None:

@@ -136,6 +136,10 @@ log = logging.getLogger("platform.rag.ingest")
 BATCH = 96
 TURN = 20
 """Batches of a large document that are embedded before others get the lane, if any wait."""
+FIRST_PAGES = 5
+"""Pages of a scan that are recognized before others get the lane, if any wait. In its next turn they are
+recognized again, which takes 2 to 5 seconds each.
+"""
 UNDER_WAY = 2
 """Batches of one document that are embedded at once."""
 _LOOK_EVERY = 1.0  # seconds between checks that the document is still wanted
@@ -178,7 +182,8 @@ async def ingest(
         await Ingestion(platform, document, base, progress, payload, left_out).run()
     except _Large as large:
         update = {"large": True, "has_words": large.has_words}
-        raise JobMoved("large", payload.model_copy(update=update)) from None
+        first = not large.has_words
+        raise JobMoved("large", payload.model_copy(update=update), first_turn=first) from None
     except _Reembedded:
         return await ingest(platform, payload, progress, left_out)
     except UnparsableDocument as error:
@@ -285,6 +290,9 @@ class Ingestion:
             if place is not None:
                 self._progress.reading(place)
             await self._words.publish_beginning(sink, self._settings.max_chunks)
+            begun = place is not None and place.recognized >= FIRST_PAGES and self._words.has_published
+            if begun and self._payload.large and await self._lets_others_in():
+                raise _Large(has_words=True)
 
         try:
             return await self._while_wanted(parse(children, path, self._parser(), limits, sink), tell)

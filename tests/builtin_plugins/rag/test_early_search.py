@@ -411,6 +411,31 @@ async def test_a_scan_is_found_page_by_page(start_platform: Start, tmp_path: Pat
 
 
 @needs_tesseract
+async def test_the_first_pages_of_all_scans_are_found_before_the_last_of_one(
+    start_platform: Start, tmp_path: Path
+) -> None:
+    """Also of one account; each is recognized to its end afterwards."""
+    running = await start_platform("rag", HashEmbeddings(), env={"PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.001"})
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    ids = list[str]()
+    for name in ("first", "second", "third"):
+        lines = [[f"The {name} walrus of page {page}", "eats mussels in Tromso."] for page in range(SCANNED)]
+        data = documents.scan(tmp_path / f"{name}.pdf", lines).read_bytes()
+        ids.append((await upload(ann, base, f"{name}.pdf", data)).json()["document_id"])
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(120):
+        shown = [await record(ann, base, one) for one in ids]
+        while not all(one["searchable_count"] for one in shown):
+            await asyncio.sleep(0.02)
+            shown = [await record(ann, base, one) for one in ids]
+        assert all(0 < one["searchable_count"] < SCANNED for one in shown)
+        await working
+    shown = [await record(ann, base, one) for one in ids]
+    assert [(one["status"], one["chunk_count"]) for one in shown] == [("completed", SCANNED)] * 3
+
+
+@needs_tesseract
 @pytest.mark.parametrize("end", ["fail", "cancel", "delete"])
 async def test_nothing_is_left_of_a_scan_that_ends(start_platform: Start, tmp_path: Path, end: str) -> None:
     """Failing: there is more text than one document may have, which its last pages show."""

@@ -16,7 +16,7 @@ from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs import queue
 from kernel.jobs.attempts import JobRunner
 from kernel.sdk import Job, Platform, Plugin, Unit, hookimpl
-from kernel.sdk.jobs import Gather, JobMoved, Lane, Together
+from kernel.sdk.jobs import Gather, JobMoved, Lane, Together, others_wait
 from kernel.testing import Running, Start
 from kernel.testing.draining import run_job
 from tests.fakes.rows import execute
@@ -49,6 +49,8 @@ class TurnsPlugin(Plugin):
         self.alone.append(payload.word)
         if payload.word == "heavy":
             raise JobMoved("large", Word(word="heavy, moved"))
+        if payload.word == "unbegun":
+            raise JobMoved("large", Word(word="begun"), first_turn=True)
         if payload.word == "endless":
             self.begun.set()
             await asyncio.Event().wait()
@@ -254,6 +256,17 @@ async def test_a_worker_without_a_heartbeat(stage: Stage) -> None:
     await execute(stage.running.platform.database, a_while_ago)
     assert await stage.write(queue.release_abandoned) == 1
     assert await stage.states() == {old: "queued", new: "running"}
+
+
+@pytest.mark.parametrize(("word", "waits"), [("heavy", False), ("unbegun", True)])
+async def test_a_moved_job_may_wait_for_its_first_turn(stage: Stage, word: str, waits: bool) -> None:
+    """Then its owner's other jobs give way to it, too; others' do in any case."""
+    (job_id,) = await stage.wait(word, owner=1, lane="standard")
+    assert await run_job(JobRunner(stage.running.platform), job_id)
+    read = stage.running.platform.database.read
+    assert [await read(others_wait, "large", owner) for owner in (1, 2)] == [waits, True]
+    await stage.running.run_jobs()
+    assert len(stage.plugin.alone) == 2
 
 
 async def test_moved(stage: Stage) -> None:
