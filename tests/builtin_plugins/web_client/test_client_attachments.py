@@ -11,12 +11,17 @@ from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.gated_model import GATED, GatedModel
+from tests.builtin_plugins.web_client.language_files import STATIC
 from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 BASES = "/v1/rag/knowledge-bases"
 NAME = "Files from questions"
+TRANSLATED = [
+    re.findall(f'"{NAME}": "([^"]+)"', file.read_text(encoding="utf-8"))[0]
+    for file in sorted(STATIC.glob("languages/??.js"))
+]
 QUERY = re.compile(r"/query$")
 INVOICE = "# Invoice 77\n\nHotel Lindholm, Oslo. The total of this invoice is 268 EUR for two nights.\n"
 TOTAL = "What is the total of this invoice?"
@@ -136,6 +141,40 @@ async def test_a_shared_knowledge_base_takes_none(site: Running, visitor: Visito
     await expect(_attached(page)).to_have_count(0)
     await page.go_back()
     await expect(_attached(page)).to_contain_text("dropped.md")
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+async def test_a_device_in_another_language_has_made_the_knowledge_base(
+    site: Running, visitor: Visitor, name: str
+) -> None:
+    ana, _, _ = await colleagues(site)
+    base = (await ana.post(BASES, json={"name": name})).json()["id"]
+    page = await visitor.arrive(ana)
+    await _attach(page, _file("invoice-77.md", INVOICE))
+    await expect(_attached(page)).to_contain_text("Has been read")
+    assert (await ana.get(f"{BASES}/{base}/documents")).json()["total"] == 1
+    assert (await ana.get(f"{BASES}?owner_id={ana.user['id']}")).json()["total"] == 1
+
+
+async def test_two_first_uploads_at_once_make_one_knowledge_base(site: Running, visitor: Visitor) -> None:
+    ana, _, _ = await colleagues(site)
+    page = await visitor.arrive(ana)
+    again = asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        if route.request.method == "POST":
+            await again.wait()
+        await route.continue_()
+
+    await page.route(f"**{BASES}", slowly)
+    async with page.expect_request(lambda request: request.method == "POST" and request.url.endswith(BASES)):
+        await _attach(page, _file("invoice-77.md", INVOICE))
+    await _attach(page, _file("lines.txt", LINES[:200]))
+    await expect(_attached(page)).to_have_count(2)
+    again.set()
+    await expect(_attached(page).get_by_text("Has been read")).to_have_count(2)
+    _, documents = await _files_of(ana)
+    assert len(documents) == 2
 
 
 async def test_a_question_waits(site: Running, visitor: Visitor, gate: GatedModel) -> None:

@@ -17,6 +17,9 @@ const MOST = 20;
 /** Where this browser keeps which knowledge base takes them, whatever it is called by now. */
 const KEPT = "platform.attachments";
 
+/** What it may be called: another device may speak another language. */
+const NAMES = ["Files from questions", "Dateien aus Fragen", "Fichiers joints aux questions", "Archivos de preguntas"];
+
 /** The tag of a file that is no longer attached but may be quoted in answers. */
 const IN_ANSWERS = "in-answers";
 
@@ -31,12 +34,16 @@ let owner = null;
 let count = 0;
 let stop = new AbortController();
 
+/** The knowledge base that is being made: a second upload waits for it, too. */
+let making = null;
+
 onNextAccount(clear);
 
 function clear() {
   stop.abort();
   stop = new AbortController();
   owner = null;
+  making = null;
   attachments.value = [];
   onlyAttachments.value = true;
 }
@@ -77,13 +84,20 @@ const tagsOf = (document) => document.metadata.tags ?? [];
 async function filesBase(abort) {
   const own = await everything(api.knowledgeBases, { query: { owner_id: account.value.sub }, signal: abort });
   const mine = own.filter((base) => isOwn(base) && base.visibility === "private");
-  return mine.find((base) => base.id === localStorage.getItem(KEPT)) ?? mine.find((base) => base.name === t("Files from questions"));
+  return mine.find((base) => base.id === localStorage.getItem(KEPT)) ?? mine.find((base) => NAMES.includes(base.name));
 }
 
-async function madeBase() {
+async function makeBase() {
   const base = (await filesBase()) ?? (await api.createKnowledgeBase({ body: { name: t("Files from questions"), description: t("Files that you attached to questions.") } }));
   localStorage.setItem(KEPT, base.id);
   return base;
+}
+
+function madeBase() {
+  making ??= makeBase().finally(() => {
+    making = null;
+  });
+  return making;
 }
 
 /** Show those of another conversation; null for a new one. */
