@@ -158,6 +158,7 @@ async def test_a_device_in_another_language_has_made_the_knowledge_base(
 
 async def test_two_first_uploads_at_once_make_one_knowledge_base(site: Running, visitor: Visitor) -> None:
     ana, _, _ = await colleagues(site)
+    await knowledge_base(ana)
     page = await visitor.arrive(ana)
     again = asyncio.Event()
 
