@@ -89,8 +89,12 @@ class IndexBuilding:
                 self._folders.turn(record.id, f"building-{kind}") as free,
             ):
                 index = self._indexes_of(record).followers[kind]
-                if free and not (outdated_only and await index.is_saved(record)):
+                if not free or (outdated_only and await index.is_saved(record)):
+                    continue
+                try:
                     await self._build(collection, record, kind, index)
+                finally:
+                    index.release()  # at once: a thread may still know what it read last
 
     async def _build(
         self, collection: str, record: CollectionRecord, kind: str, index: Follower[VectorIndex]
@@ -100,9 +104,10 @@ class IndexBuilding:
             return
         await self._database.snapshot(_catch_up, collection, index)
         built = index.index
-        if kind == DENSE and built is not None and built.wants_approximate:
+        is_new = kind == DENSE and built is not None and built.wants_approximate
+        if is_new and built is not None:
             await in_abandonable_thread(built.build_approximate)
-        if index.wants_saving:
+        if is_new or index.wants_saving:
             await index.save(self._database, record, nullcontext)
 
 

@@ -243,6 +243,10 @@ class Follower(Generic[I]):
 
         return await shelf.save(database, record, unchanged)
 
+    def release(self) -> None:
+        """Let go of the index, and of its files with it."""
+        self._index = None
+
     def catch_up(self, session: Session, record: CollectionRecord) -> I:
         """The index, brought to at least the version of `record` as the session sees it."""
         index, version = self._index, self._version
