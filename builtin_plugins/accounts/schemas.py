@@ -48,8 +48,8 @@ GivenPassword = Annotated[str, Field(min_length=1, max_length=_PASSWORD_LIMIT)]
 InstanceRole = Literal["user", "admin"]
 
 
-class RegisterRequest(BaseModel):
-    """A new account; a `role` in the body is ignored."""
+class RegisterRequest(Body):
+    """A new account; a `role` in the body is ignored, as any other field."""
 
     model_config = ConfigDict(
         extra="ignore",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from builtin_plugins.tenancy.access.changes import lock
@@ -30,7 +30,7 @@ from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
 from kernel.sdk import Account, Caller, Forbidden, Permission, Unit
 
-_ADDRESS: TypeAdapter[str] = TypeAdapter(Email)
+_ADDRESS: TypeAdapter[str] = TypeAdapter(Email, config=ConfigDict(defer_build=True))
 _ERRORS: dict[BulkReason, str] = {
     "invalid_email": "This is not an e-mail address",
     "duplicate_in_request": "This address appears earlier in this request",
