@@ -26,6 +26,8 @@ from kernel.sdk import Database, in_abandonable_thread
 
 QUIET: Final = 10.0
 """Seconds without a change after which a collection is looked at: most will be searched then."""
+_LONGEST_UNREST: Final = 600.0
+"""Seconds after which one is looked at that changes all the time, and again and again."""
 
 
 class IndexBuilding:
@@ -45,12 +47,14 @@ class IndexBuilding:
         self._kinds = kinds
         self._indexes_of = indexes_of
         self._quiet = quiet
-        self._changed: dict[str, float] = {}
+        # When the first change that nobody has looked at was committed, and when the last.
+        self._changes: dict[str, tuple[float, float]] = {}
         self._upkeep = Upkeep()
 
-    def note_change(self, collection: str) -> None:
-        """Points of a collection are about to change. May be called from any thread."""
-        self._changed[collection] = time.monotonic()
+    async def note_change(self, collection: str) -> None:
+        """Points of a collection have changed."""
+        now = time.monotonic()
+        self._changes[collection] = (self._changes.get(collection, (now, now))[0], now)
 
     async def run(self) -> None:
         """Build what is missing whenever a collection has not changed for a while."""
@@ -59,9 +63,10 @@ class IndexBuilding:
             await self._begin(collection, outdated_only=True)
         while True:
             await asyncio.sleep(self._quiet)
-            for collection, changed_at in list(self._changed.items()):
-                if changed_at <= time.monotonic() - self._quiet:
-                    del self._changed[collection]
+            now = time.monotonic()
+            for collection, (first, last) in list(self._changes.items()):
+                if last <= now - self._quiet or first <= now - _LONGEST_UNREST:
+                    del self._changes[collection]
                     await self._begin(collection)
 
     async def _begin(self, collection: str, *, outdated_only: bool = False) -> None:

@@ -113,8 +113,7 @@ class SqlVectorStore:
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
         """See `VectorStore.publish`."""
         collection_id, version = self._next_version(unit, collection)
-        if self._building is not None:
-            self._building.note_change(collection)
+        self._note_change(unit, collection)
         mine = (PointRecord.collection_id == collection_id) & PointRecord.group_key.in_(groups)
         change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
         unit.session.execute(change)
@@ -149,6 +148,7 @@ class SqlVectorStore:
         target_values = {"name": into, "dimension": 0, "engine": WORDS_ONLY, "version": 0, "floor": 0}
         _insert(unit, CollectionRecord, [target_values])
         target, version = self._next_version(unit, into)
+        self._note_change(unit, into)
         mine = (PointRecord.collection_id == source.id) & (PointRecord.group_key == group)
         values = select(literal(target), literal(version), *(getattr(PointRecord, one) for one in _CONTENT))
         rows = values.where(mine, PointRecord.version.is_not(None))
@@ -462,6 +462,11 @@ class SqlVectorStore:
         """Let go of a collection's indexes."""
         with self._guard:
             self._loaded.pop(collection_id, None)
+
+    def _note_change(self, unit: Unit, collection: str) -> None:
+        """Let the indexes be built before a search needs them."""
+        if self._building is not None:
+            unit.after_commit(partial(self._building.note_change, collection))
 
     def _next_version(self, unit: Unit, collection: str) -> tuple[int, int]:
         change = (

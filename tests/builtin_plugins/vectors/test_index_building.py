@@ -134,7 +134,7 @@ async def test_a_changed_collection_is_looked_at_once_it_is_quiet(
     await building.build("c")
     before = saved(tmp_path)
     await fill(database, tmp_path, "two", 1100)
-    building.note_change("c")
+    await building.note_change("c")
     await asyncio.wait_for(until_others(tmp_path, building, before, set(KINDS)), 60)
 
 

@@ -66,6 +66,7 @@ async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Pat
     await page.keyboard.press("Escape")
     await expect(citation).to_be_focused()
     await citation.click()
+    await expect(page.locator(".viewer")).to_be_visible()
     await page.get_by_label("Your question").focus()
     await page.keyboard.press("Escape")  # on a phone, Back asks the same
     await expect(page.locator(".viewer")).to_have_count(0)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from playwright.async_api import Route, ViewportSize, expect
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.visits import Visitor, answer_with, evaluate, knowledge_base, publish
@@ -28,6 +30,7 @@ LOOT = """() => [...document.querySelectorAll(
   .concat(document.title.includes("caught") ? ["a script ran"] : [])
   .concat(document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : [])"""
 
+FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 PHONE: ViewportSize = {"width": 360, "height": 740}
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
@@ -190,6 +193,8 @@ async def test_names_stay_text(site: Running, visitor: Visitor) -> None:
         await visitor.go(path.format(**ids))
         for size in (PHONE, DESKTOP):
             await page.set_viewport_size(size)
+            with suppress(PlaywrightTimeout):  # a page takes a moment to fit another size
+                await page.wait_for_function(FITS, timeout=5_000)
             assert await page.evaluate(LOOT) == [], f"{path} at {size['width']}"
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("onerror")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -224,9 +225,10 @@ async def test_messages_leave_the_composer_free(site: Running, visitor: Visitor)
     copy = page.get_by_role("button", name="Copy the answer")
     for width, height in ((390, 844), (1280, 800)):
         await page.set_viewport_size({"width": width, "height": height})
+        await expect(page.locator(".message")).to_have_count(0)
+        message = asyncio.create_task(page.locator(".message").last.bounding_box())  # it goes by itself
         await copy.click()
-        said = await page.locator(".message").last.bounding_box()
-        free = await page.locator(".composer").bounding_box()
+        said, free = await message, await page.locator(".composer").bounding_box()
         assert said and free and said["y"] + said["height"] <= free["y"]
 
 
