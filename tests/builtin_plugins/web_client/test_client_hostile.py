@@ -30,7 +30,7 @@ LOOT = """() => [...document.querySelectorAll(
   .concat(document.title.includes("caught") ? ["a script ran"] : [])
   .concat(document.documentElement.scrollWidth > innerWidth ? ["wider than the screen"] : [])"""
 
-FITS = "document.documentElement.scrollWidth <= innerWidth"
+AS_WIDE = "document.documentElement.scrollWidth <= innerWidth"
 
 PHONE: ViewportSize = {"width": 360, "height": 740}
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
@@ -194,7 +194,7 @@ async def test_names_stay_text(site: Running, visitor: Visitor) -> None:
         for size in (PHONE, DESKTOP):
             await page.set_viewport_size(size)
             with suppress(PlaywrightTimeout):  # a page takes a moment to fit another size
-                await page.wait_for_function(FITS, timeout=5_000)
+                await page.wait_for_function(AS_WIDE, timeout=5_000)
             assert await page.evaluate(LOOT) == [], f"{path} at {size['width']}"
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("onerror")
