@@ -66,6 +66,8 @@ class KnowledgeBase(Base):
     team_id: Mapped[int | None]
     organization_id: Mapped[int | None]
     publishing: Mapped[str] = mapped_column(default="owner")
+    date_field: Mapped[str | None]
+    accept_dates: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
 
 
@@ -117,6 +119,8 @@ class KnowledgeBaseOut(BaseModel):
     team_id: int | None
     organization_id: int | None
     publishing: str
+    date_field: str | None
+    accept_dates: bool
     created_at: datetime
 
 

@@ -27,7 +27,7 @@ from tests.benchmarks.fastapi_app import (
 
 FIELDS = (
     "id, name, description, embedding_model, llm_model, chunk_size, chunk_overlap, graph, owner_id, "
-    "visibility, team_id, organization_id, publishing, created_at"
+    "visibility, team_id, organization_id, publishing, date_field, accept_dates, created_at"
 )
 VISIBLE = """(owner_id = :me OR owner_id IS NULL OR visibility = 'shared'
     OR (visibility = 'team' AND team_id IN (SELECT value FROM json_each(:teams)))
