@@ -407,11 +407,13 @@ class TextIndex:
     ) -> int:
         """How many of these texts contain a term that `containing` texts have in all, by the cheapest way."""
         word, bits = self._term(term), common.get(term)
-        if bits is None and len(labels) <= _FEW_LABELS and containing > _LONGER * len(labels):
-            return int(searcher.search(self._restricted(word, labels), 1, count=True).count)
-        if bits is None and containing < _COMMON:
-            return int(is_among(_all_labels(searcher, word, containing), labels).sum()) if containing else 0
         if bits is None:
+            if len(labels) <= _FEW_LABELS and containing > _LONGER * len(labels):
+                return int(searcher.search(self._restricted(word, labels), 1, count=True).count)
+            if containing < _COMMON:
+                return (
+                    int(is_among(_all_labels(searcher, word, containing), labels).sum()) if containing else 0
+                )
             bits = common.put(term, bits_of(_all_labels(searcher, word, containing)))
         allowed = self._allowed_bits.get(labels)
         shared = min(len(bits), len(allowed))
